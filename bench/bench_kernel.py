@@ -86,7 +86,7 @@ class Bench:
         self._writer.batch(moves=(Move(old, new),))
 
     def read(self) -> None:
-        """Have the table read."""
+        """Read the table."""
         self._writer.send(Read(1, self._table))
         self._writer.listing()
 

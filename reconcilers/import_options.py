@@ -18,7 +18,7 @@ TEXT: Final = (
     "as the API has no field for it"
 )
 LABEL: Final = "Import"
-"""What such a rule is called, of which no object is the origin."""
+"""The name of such a rule, of which no object is the origin."""
 _RULE: Final = re.compile(
     r"(?P<prefix>\S+)(?:\s+ge\s+(?P<ge>\d{1,3}))?(?:\s+le\s+(?P<le>\d{1,3}))?"
 )

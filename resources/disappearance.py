@@ -65,7 +65,7 @@ class Disappearance:
         return self.confirmed >= self.required
 
     def interrupt(self) -> None:
-        """Record a failed reading: the time up to the next one does not count."""
+        """Record a failed reading: the time up to the next one is ignored."""
         self._last = None
 
     def reset(self) -> None:

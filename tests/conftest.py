@@ -42,7 +42,7 @@ PROGRAMS: Mapping[str, Callable[[], object]] = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the interop matrix written down by a run that has tried all of it."""
+    """Write the interop matrix after a run that has tried all of it."""
     os.environ["PAGER"] = "cat"  # a pager of a terminal waits for a person
     # pytest-xdist: the process that hears of all tests, not a process that runs some of them.
     if not hasattr(config, "workerinput"):

@@ -40,6 +40,15 @@ PHRASES: Final[Mapping[str, str]] = {
     r"\b([Ll]eft|[Ll]eav(e|es|ing)) out\b": "is not in effect, not configured, not advertised, omitted",
     r"\b[Tt]hose (of|that|which|whose|with|without|in|from|before)\b": "the noun",
     r"\b[Oo]nes? (that|whose)\b": "the noun",
+    r"\b(objects?|it|file|entry|written|fails?|duplicate) do(es)? not count\b": "is ignored",
+    r"\b(entry|step|written|version|preference|prefix|one|file) counts(?!\.)\b": "is used",
+    r"\btells? (\S+ ){1,5}apart\b": "distinguishes",
+    r"\b[Ww]hat (came|became|becomes) of\b": "the outcome; the noun",
+    r"\bwhat is to be\b": "the routes to withdraw, the objects to write",
+    r'"""Ha(s|ve) (no|the) (\S+ ){1,3}(use|written|scanned|read)\b': "the verb",
+    r"\bsays? (why|where|which|so|that)\b": "has the reason, the place; reports",
+    r"\b(ask|asks) (the|no|each) agents?\b": "read from",
+    r"\bask again\b": "repeat the command",
 }
 """Phrases of no native reader, each with what the field writes."""
 
@@ -86,6 +95,15 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
     for match in pattern.finditer(text):
         start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
         yield text.count("\n", 0, start) + 1, text[start : end if end >= 0 else len(text)]
+
+
+def test_the_first_line_of_a_module_has_a_noun_for_its_subject() -> None:
+    places = [
+        str(path.relative_to(ROOT))
+        for path in TEXTS
+        if path.relative_to(ROOT).parts[0] in ROOMS and path.read_text().startswith('"""What ')
+    ]
+    assert places == []
 
 
 @pytest.mark.parametrize("name", ["found", "one"])

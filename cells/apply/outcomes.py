@@ -1,4 +1,4 @@
-"""What becomes of the objects of a runner, for people: log lines, counts and a text of health."""
+"""The outcomes of a runner's objects, for people: log lines, counts and a text of health."""
 
 from __future__ import annotations
 

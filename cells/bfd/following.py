@@ -1,4 +1,4 @@
-"""What the BFD process reports, and what it does: to BGP sessions at once, to rows of StateDB soon."""
+"""Reports of the BFD process: they end BGP sessions at once, and are rows of StateDB soon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two states of a row, field by field, as bounded text without secrets."""
+"""Differences between two states of a row, field by field, as bounded text without secrets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOT_COMPARED: Final = frozenset(
         "metadata.uid",
     )
 )
-"""What follows from the object, or from its change."""
+"""Fields that follow from the object, or from its change."""
 ANNOTATIONS: Final = "metadata.annotations."
 """Other programs keep passwords in annotations: of these only the names are shown."""
 

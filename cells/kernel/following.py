@@ -195,7 +195,7 @@ class NextHopFollower:
 
 
 class SessionFollower:
-    """Has no route use a peer whose session has ended, before its routes are withdrawn one by one."""
+    """Removes a peer whose session has ended from all next hops, before its routes are withdrawn."""
 
     def __init__(
         self,

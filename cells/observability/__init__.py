@@ -1,1 +1,1 @@
-"""What machines read of a program: logs, metrics, probes over HTTP, spans."""
+"""Telemetry of a program: logs, metrics, probes over HTTP, spans."""

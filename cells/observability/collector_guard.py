@@ -1,4 +1,4 @@
-"""What one collector of a scrape raises costs its own metrics alone."""
+"""Isolates the collectors of a scrape: an exception costs the metrics of one collector."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CREATED: Final = "_created"
 """Samples of OpenMetrics alone: when a counter began."""
 
 Collected: TypeAlias = "Metric | None"
-"""What a collector yields: a metric, or None where other work may be done."""
+"""An item of a collector: a metric, or None where other work may be done."""
 
 
 class PlainCounter(Metric):

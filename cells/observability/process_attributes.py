@@ -1,4 +1,4 @@
-"""What a cell knows of its process, for the resource of the spans that the telemetry cell sends."""
+"""Attributes of the process, for the resource of the spans that the telemetry cell sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the leader: requests to the API server now and then, and what health and log say of them.
+"""Checks of the leader: requests to the API server now and then, with their reports in health and log.
 
 A check is a value with a name and a pass; what is the same for all of them, that only the leader makes
 passes, the pauses and the retry after an error, is here once.

@@ -101,12 +101,12 @@ class SnapshotOptions(Options, frozen=True):
     after_seconds: Annotated[
         float,
         msgspec.Meta(ge=0.0),
-        setting("how long a start waits for the API server before the file counts"),
+        setting("how long a start waits for the API server before the file is used"),
     ] = 10.0
     max_age_hours: Annotated[
         float,
         msgspec.Meta(gt=0.0),
-        setting("an older file does not count"),
+        setting("an older file is not used"),
     ] = 168.0
 
 

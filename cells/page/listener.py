@@ -1,4 +1,4 @@
-"""What bounds a listener of the page: connections, time for a request and an answer, streams.
+"""Bounds of a listener of the page: connections, time for a request and an answer, streams.
 
 A client that is slow to ask or to read is disconnected (`cells.observability.http_connections`); a
 stream goes on as long as it is read.

@@ -1,4 +1,4 @@
-"""The job that writes Events: those of an agent, and those of an operator."""
+"""The job that writes the Events of an agent, or of an operator."""
 
 from __future__ import annotations
 

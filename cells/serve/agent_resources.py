@@ -52,7 +52,7 @@ class Explanations(Protocol):
     def explain(
         self, target: str | None, *, peer: str | None, instance: str | None
     ) -> Iterator[Sequence[ExplainItem]]:
-        """Yield what becomes of a prefix or an object at each peer, or of everything.
+        """Yield the explanation of a prefix or an object for each peer, or of everything.
 
         In slices. Raises `NotFoundError` or `BadRequestError` before the first item.
         """

@@ -1,4 +1,4 @@
-"""What the agent's API answers to a request, over HTTP: bodies as in `cells.api.model`.
+"""Handlers of the agent's API over HTTP: bodies as in `cells.api.model`.
 
 A GET reads, a POST runs an action. An answer is read, encoded and sent in slices, no faster than the
 client reads it, and ends when the client leaves: a list of a million routes delays no session by more

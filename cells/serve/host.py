@@ -22,7 +22,7 @@ from speaker.api import SpeakerPort
 TCP_MD5SIG: Final = 14
 """Of setsockopt(2), see tcp(7)."""
 TIME_ERROR: Final = 5
-"""What adjtimex(2) returns while the clock is not synchronized."""
+"""The value of adjtimex(2) while the clock is not synchronized."""
 TIMEX_OCTETS: Final = 1024
 """More than a struct timex has."""
 TIMEX: Final = struct.Struct("@I3l")
@@ -71,7 +71,7 @@ class AgentHost:
 
 
 def _is_synchronized() -> bool | None:
-    """Return whether the kernel's clock is synchronized; None where it does not say."""
+    """Return whether the kernel's clock is synchronized; None where it does not report it."""
     timex = ctypes.create_string_buffer(TIMEX_OCTETS)
     try:
         state = ctypes.CDLL(None).adjtimex(timex)

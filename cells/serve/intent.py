@@ -1,4 +1,4 @@
-"""What the node is to do, for `waggle plan`: instances, sessions, problems and routes."""
+"""The intent of the node, for `waggle plan`: instances, sessions, problems and routes."""
 
 from __future__ import annotations
 

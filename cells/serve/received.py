@@ -92,7 +92,7 @@ class AgentReceivedExplanations:
     def _received_from(
         self, row: Peer, status: PeerStatus | None, wanted: PrefixFilter
     ) -> list[ReceivedExplainItem]:
-        """Return what becomes of the routes of the first prefix that a peer has advertised."""
+        """Return the explanation of the routes of the first prefix that a peer has advertised."""
         views: list[RouteView] = []
         if status is not None:
             try:

@@ -1,8 +1,8 @@
 """The snapshot cell: the last known objects on the node's disk, for a start without an API server.
 
-The start reads the file. Its objects count only when the API server has not answered for a while; its
-lists are compared with them. From then on the file follows the tables. It never contains Secrets, so a
-session with a password waits for the API server.
+The start reads the file. Its objects are used only when the API server has not answered for a while;
+its lists are compared with them. From then on the file follows the tables. It never contains Secrets,
+so a session with a password waits for the API server.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class SnapshotFile:
             answers = len(behind) < len(self._source.reflectors)
             what = f"of {', '.join(behind)} the objects" if answers else _NO_ANSWER
             unread = f"; not used: {'; '.join(self._unread)}" if self._unread else ""
-            self._health.degraded(f"{what} of {time_} count{unread}")
+            self._health.degraded(f"{what} of {time_} are used{unread}")
         elif self._file.trouble:
             self._health.degraded(self._file.trouble)
         elif self._written:

@@ -1,1 +1,1 @@
-"""What an agent keeps: the database in memory, and the files for its next start."""
+"""State of an agent: the database in memory, and the files for its next start."""

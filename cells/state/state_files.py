@@ -217,7 +217,7 @@ class KeptValue(Generic[T]):
             jobs.add(f"write-{name}", self._run)
 
     def check(self) -> None:
-        """Have the value written if it has changed."""
+        """Write the value if it has changed."""
         if self._value() is not self._written:
             self._changed.set()
 

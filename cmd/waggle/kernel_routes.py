@@ -80,7 +80,7 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
 
 
 def approve(args: argparse.Namespace) -> int:
-    """Have routes installed that wait for it, and print them; returns the exit status."""
+    """Approve the routes that wait, and print them; returns the exit status."""
     answer = ask_agent.answer(
         args,
         "KernelRouteList",

@@ -1,4 +1,4 @@
-"""What a command that takes long is doing, as one line on standard error that is erased again.
+"""Progress of a command that takes long, as one line on standard error that is erased again.
 
 Only a terminal has the line, and only after two seconds. Elsewhere the steps that a command reports
 itself (nodes of a plan) are lines, each of them at least two seconds after the one before.

@@ -20,7 +20,7 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 ORIGINS: Final = ("igp", "egp", "incomplete")
 """The values of the path attribute ORIGIN (RFC 4271 section 5.1.1)."""
 BOUNDARY: Final = r"(?:^|[ ,{}()]|$)"
-"""What ``_`` matches in a pattern of an AS path, as in other routers' command lines."""
+"""The meaning of ``_`` in a pattern of an AS path, as in other routers' command lines."""
 
 
 def add_filter_flags(parser: argparse.ArgumentParser) -> None:

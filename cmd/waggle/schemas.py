@@ -190,7 +190,7 @@ MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "RouteList": {"count": int, "summary": FleetSummary},
     "StatusList": {"summary": FleetSummary},
 }
-"""What answers of a kind have beside the members of every envelope."""
+"""Members of the answers of a kind, beside the members of every envelope."""
 ADDED: Final[Mapping[str, Mapping[str, Any]]] = {"PlanList": {"nodes": list[str]}}
 """Members of items that their type does not have."""
 

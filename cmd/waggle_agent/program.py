@@ -1,4 +1,4 @@
-"""What ``waggle-agent`` does once its settings are loaded: run the agent, or print its cells."""
+"""``waggle-agent`` once its settings are loaded: it runs the agent, or prints its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SIGHUP has the agent do: manifests and the configuration file are read again, sessions go on.
+"""Reload at SIGHUP: manifests and the configuration file are read again, sessions go on.
 
 Of the configuration file the log level takes effect at once. Cells are constructed once, with their
 options: each other setting that has changed is named in the log, and takes effect after a restart.

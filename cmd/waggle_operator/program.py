@@ -1,4 +1,4 @@
-"""What ``waggle-operator`` does once its settings are loaded: run until it is stopped."""
+"""``waggle-operator`` once its settings are loaded: it runs until it is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Services, Egresses and the Node have to advertise, and why it is not advertised. Pure.
+"""The addresses of Services, Egresses and the Node, with reasons why one is not advertised. Pure.
 
 A candidate is one address of one object. `rejected_candidate` decides for routes and for explanations.
 """

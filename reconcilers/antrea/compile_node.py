@@ -153,7 +153,7 @@ def _confederation(policy: BGPPolicy) -> Confederation | None:
 def distinct(policy: BGPPolicy, problems: list[Problem]) -> list[Entry]:
     """Return one entry for each address; ``problems`` takes entries of another AS number.
 
-    Of several entries with the same AS number the last one counts, as in Antrea.
+    Of several entries with the same AS number the last one is used, as in Antrea.
     """
     kept: dict[str, Entry] = {}
     ref, others = ref_to(BGP_POLICY, policy), 0
@@ -168,7 +168,7 @@ def distinct(policy: BGPPolicy, problems: list[Problem]) -> list[Entry]:
             continue
         others += 1
         if others <= MAX_DUPLICATES:
-            text = f"{address} is a peer already, with AS {before.peer.asn}: that entry counts"
+            text = f"{address} is a peer already, with AS {before.peer.asn}: that entry is used"
             problems.append(Problem((ref,), field, text, category="conflict"))
     if others > MAX_DUPLICATES:
         text = f"{others} entries have the address of another entry, with another AS number"

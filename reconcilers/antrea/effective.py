@@ -1,7 +1,7 @@
 """The effective policy of a node: the oldest policy that selects it. Pure.
 
-Antrea compares ages in whole seconds, and leaves open which one of two of the same age counts; here the
-name decides, so that all nodes agree.
+Antrea compares ages in whole seconds, and leaves open which one of two of the same age is in effect;
+here the name decides, so that all nodes agree.
 """
 
 from __future__ import annotations

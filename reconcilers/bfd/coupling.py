@@ -1,4 +1,4 @@
-"""What BFD does to BGP (RFC 5882 section 4): which changes of state end a session. Pure.
+"""Effects of BFD on BGP (RFC 5882 section 4): the changes of state that end a session. Pure.
 
 A BGP session ends when its BFD session goes from Up to Down. It does not end
 

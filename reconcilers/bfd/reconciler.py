@@ -87,7 +87,7 @@ class BfdSessions(SingleValue):
         self._outdated = True
         """Whether the process may have other sessions than it shall have."""
 
-    # What is asked from outside
+    # Readings
 
     @property
     def changed(self) -> Observable[object]:
@@ -112,7 +112,7 @@ class BfdSessions(SingleValue):
         """Return the peers whose path a session watches."""
         return self._peers.get(key, ())
 
-    # What comes from outside
+    # Reports of the process and the speaker
 
     def connected(self) -> None:
         """A connection to the process was made: it will list its sessions."""

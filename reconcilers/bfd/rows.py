@@ -1,4 +1,4 @@
-"""What is known of BFD sessions, as rows of StateDB. Pure."""
+"""BFD sessions as rows of StateDB. Pure."""
 
 from __future__ import annotations
 

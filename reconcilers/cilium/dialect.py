@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from reconcilers.cilium.operate import ClusterConfiguration
 
 _TRANSLATED: Final = (cilium.PEERING_POLICY, cilium.ADVERTISEMENT, cilium.LOAD_BALANCER_IP_POOL)
-"""What the operator reads as well where it translates v1's policies."""
+"""Kinds that the operator reads as well where it translates v1's policies."""
 _TRANSLATE: Final = "translatePeeringPolicies"
 """The key of the operator's option that does so."""
 

@@ -106,7 +106,7 @@ class _Endpoints(NamedTuple):
         """True if an endpoint of the family is active, on a node or on any.
 
         Kubernetes writes a slice for each family of a Service, an empty one where there is no endpoint.
-        Where the family has none, as in manifests, all endpoints count.
+        Where the family has none, as in manifests, all endpoints are used.
         """
         if not self.slices:
             return False

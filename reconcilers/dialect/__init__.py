@@ -1,4 +1,4 @@
-"""What an API dialect is: one value that compiles its objects to the neutral intent.
+"""An API dialect: one value that compiles its objects to the neutral intent.
 
 A dialect is three things: ``resources/<name>/`` (kinds, rows, CRDs), ``reconcilers/<name>/`` (a
 subclass of `Dialect`) and ``cells/dialects/<name>.py`` (wiring). No other module names it: programs

@@ -1,4 +1,4 @@
-"""What a dialect is given for `Dialect.compile` and `Dialect.operate`, and what it returns."""
+"""Contexts and results of `Dialect.compile` and `Operation.operate`."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     """Unix time of this host."""
     cluster: ClusterEvidence | None = None
-    """None where one agent was asked over its socket."""
+    """None where the answers are of one agent, over its socket."""
     nodes: tuple[NodeEvidence, ...] = ()
 
     @property

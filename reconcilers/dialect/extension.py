@@ -1,4 +1,4 @@
-"""What a dialect adds to the programs beside its intent: values, which programs find by their type."""
+"""Extensions: values that a dialect adds to the programs beside its intent, found by their type."""
 
 from __future__ import annotations
 

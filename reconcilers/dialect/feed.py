@@ -1,4 +1,4 @@
-"""What a dialect feeds to another dialect: its objects of a node, translated, and their outcome there.
+"""Feeds: the objects of a node that one dialect translates for another, and their outcome there.
 
 A feeding dialect translates and validates its objects. The dialect that is fed merges the units of all
 feeds with its own objects, decides which are in effect, and returns an `Outcome` for each feed.

@@ -1,4 +1,4 @@
-"""What a dialect needs of the cluster: permissions, and no other implementation beside it."""
+"""Needs of a dialect in the cluster: permissions, and no other implementation beside it."""
 
 from __future__ import annotations
 

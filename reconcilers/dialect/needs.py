@@ -1,4 +1,4 @@
-"""What the programs have to know of the objects of a dialect before they compile them."""
+"""Facts of a dialect's objects that the programs need before they compile them."""
 
 from __future__ import annotations
 

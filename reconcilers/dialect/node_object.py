@@ -18,14 +18,14 @@ NODE: Final = "{node}"
 """The place of the node's name in the names of a `NodeObjectKind`."""
 
 RunningInstance = tuple[InstanceConfig, Mapping[str, PeerConfig | DynamicPeerConfig]]
-"""What the speaker holds: an instance, and its peers by name."""
+"""An instance of the speaker, and its peers by name."""
 
 
 class NodeObjectKind(msgspec.Struct, frozen=True):
     """A kind whose objects each agent writes for its own node, and where these are.
 
     One object of a fixed name, or any number of objects with a label that has the node's name. Their
-    names are then made by the API server, and labels tell them apart.
+    names are then made by the API server, and labels distinguish them.
     """
 
     kind: Kind[Any]
@@ -39,7 +39,7 @@ class NodeObjectKind(msgspec.Struct, frozen=True):
     """The label with the node's name; objects without a fixed name are listed by it. The chart's
     admission policy compares it and the name with the node of the agent."""
     identity: tuple[str, ...] = ()
-    """The other labels that tell the objects of a node apart: of two with the same values one is a
+    """The other labels that distinguish the objects of a node: of two with the same values one is a
     duplicate, which is deleted."""
     owned_by_pod: bool = False
     """True if the agent's Pod owns the objects, as far as it is in their namespace; else the Node."""
@@ -68,7 +68,7 @@ class NodeObject(msgspec.Struct, frozen=True):
 
 
 class NodeObjectKey(NamedTuple):
-    """What tells the objects of one node apart."""
+    """The labels that distinguish the objects of one node."""
 
     kind: str
     labels: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a dialect has to know after a restart of the agent that is not in the objects."""
+"""State of a dialect over restarts of the agent, beside its objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program could not read of an API server."""
+"""Kinds and objects that a program could not read of an API server."""
 
 from __future__ import annotations
 

@@ -69,12 +69,14 @@ def examine(evidence: Evidence, checks: Iterable[Check]) -> list[Result]:
 def _result(evidence: Evidence, check: Check) -> Result:
     of_cluster = evidence.cluster
     if check.needs == "cluster" and of_cluster is None:
-        return Result(check, skipped="one agent was asked, and no API server (--all-nodes)")
+        return Result(
+            check, skipped="the answers are of one agent, and of no API server (--all-nodes)"
+        )
     is_away = of_cluster is not None and bool(of_cluster.error)
     if check.needs == "cluster" and is_away and check is not cluster.API_SERVER:
         return Result(check, skipped="the API server does not answer")
     if check.needs == "agents" and not evidence.nodes:
-        return Result(check, skipped="no agent was asked")
+        return Result(check, skipped="there is no answer of an agent")
     if check.needs == "agents" and not evidence.answered and check is not agents.AGENTS:
         return Result(check, skipped="no agent has answered")
     unread = of_cluster.unread.get(check.reads, "") if of_cluster is not None else ""

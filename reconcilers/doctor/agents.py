@@ -8,7 +8,7 @@ from typing import Final
 from reconcilers.dialect import Check, Evidence, Finding
 
 CLOCK_SECONDS: Final = 5.0
-"""Difference of clocks that is reported: answers are up to a second old, and asked in parallel."""
+"""Difference of clocks that is reported: answers are up to a second old, and requested in parallel."""
 
 
 def answering(evidence: Evidence) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def clocks(evidence: Evidence) -> Iterator[Finding]:
             text = f"its clock is {_differs(node.clock_ahead)} this host's"
             yield Finding(level="warning", node=node.node, evidence=text, remedy=remedy)
         elif node.host.get("clockSynchronized") is False:
-            text = "the kernel says that its clock is not synchronized"
+            text = "the kernel's clock is not synchronized"
             yield Finding(level="warning", node=node.node, evidence=text, remedy=remedy)
 
 

@@ -93,7 +93,7 @@ def _warning_days(certificate: Certificate) -> float:
 
 
 def statuses(evidence: Evidence) -> Iterator[Finding]:
-    """Check that status objects say what the agents say, and are of nodes that exist."""
+    """Check that status objects agree with the agents, and are of nodes that exist."""
     cluster = _cluster(evidence)
     for name in sorted(cluster.sessions.keys() - (cluster.nodes or cluster.sessions.keys())):
         sources = sorted({str(session.get("source", "")) for session in cluster.sessions[name]})

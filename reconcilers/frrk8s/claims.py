@@ -64,7 +64,7 @@ class _Field(NamedTuple):
     json: str
     title: str
     optional: bool = False
-    """True where objects that do not set it do not count."""
+    """True where only objects that set it are compared."""
     suffix: str = ""
 
 

@@ -200,7 +200,7 @@ def bfd_metrics(
 def client_metrics(
     prefix: str, kinds: Iterable[Kind[Any]], context: MetricsContext
 ) -> Iterator[CompatMetric]:
-    """Yield the metrics about the objects that are read, and what becomes of them."""
+    """Yield the metrics about the objects that are read, and their outcomes."""
     tables = map(context.tables.of, kinds)
     values: tuple[tuple[str, Literal["counter", "gauge"], str, float], ...] = (
         (

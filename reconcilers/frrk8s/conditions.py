@@ -24,7 +24,7 @@ _REASONS: Final[Sequence[tuple[ProblemCategory, str]]] = (
     ("unresolved", "Unresolved"),
     ("conflict", "Conflict"),
 )
-"""What is reported of an object with several problems: the first of them."""
+"""The problem that is reported of an object with several: the first of them."""
 _PARTS: Final[Mapping[str, str]] = {
     "RawConfig": "raw configuration has no effect",
     "EVPN": "EVPN has no effect",
@@ -95,7 +95,7 @@ def conditions(
 def _take(
     outcomes: Mapping[ObjectRef, _Found], on_nodes: NodesOutcome, pieces: Pieces, *, isolate: bool
 ) -> Slices[None]:
-    """Add what becomes of objects on some nodes."""
+    """Add the outcome of objects on some nodes."""
     for ref in outcomes.keys() & on_nodes.objects:
         outcomes[ref].nodes.update(on_nodes.nodes)
         if isolate and ref not in on_nodes.accepted:
@@ -113,7 +113,7 @@ def _take(
 
 
 def other_namespace(ref: ObjectRef, generation: int, namespace: str) -> Condition:
-    """Return the condition of an object of a namespace that does not count."""
+    """Return the condition of an object in a namespace that is ignored."""
     text = f"only FRRConfigurations in namespace {namespace} are used"
     return Condition(ref, ACCEPTED, False, OTHER_NAMESPACE, text, generation)
 

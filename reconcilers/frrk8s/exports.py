@@ -1,4 +1,4 @@
-"""What one object advertises to one neighbour: prefixes, local preferences and communities. Pure."""
+"""Exports of one object to one neighbour: prefixes, local preferences and communities. Pure."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ LOG_LEVEL: Final = LogLevelObject(FRRK8S_CONFIGURATION, log_level)
 
 
 def ineffective(rows: Iterable[FRRK8sConfiguration], namespace: str) -> Iterator[Problem]:
-    """Yield a problem for each object that does not count."""
+    """Yield a problem for each object without effect."""
     text = f"only the object {NAME} in namespace {namespace} is used"
     for row in rows:
         if row.key != (namespace, NAME):

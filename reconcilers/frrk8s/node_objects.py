@@ -1,4 +1,4 @@
-"""What a node writes about itself: its FRRNodeState, and a BGPSessionState for each session.
+"""Objects that a node writes: its FRRNodeState, and a BGPSessionState for each session.
 
 Source: FRR-k8s internal/controller (frr_state_controller.go, bgpsessionstate_controller.go). The states
 that a session passes in each attempt are all Active: a dead router must not cost a write for each one.

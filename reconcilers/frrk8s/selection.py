@@ -1,4 +1,4 @@
-"""Which FRRConfigurations count on a node. Pure."""
+"""Selects the FRRConfigurations that are in effect on a node. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What FRR-k8s's dialect remembers from one compilation of a node to the next, and over restarts."""
+"""State of FRR-k8s's dialect from one compilation of a node to the next, and over restarts."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ listen on one port of it. The dialect that has it keeps it (also over a restart,
 kept); otherwise the older object gets it: by creationTimestamp, where an absent one is the oldest,
 then by kind, namespace and name. The other is not configured, with a problem that names both, and gets
 it when the first one goes. A dialect that has not been read keeps what it had before a restart. Within
-one dialect its own rules count. Pure.
+one dialect its own rules apply. Pure.
 
 A name is different: the other instance gets another name, and keeps that one for as long as it
 exists, as a change of the name would reset its sessions.
@@ -23,7 +23,7 @@ from reconcilers.age import Age, age
 from reconcilers.model import Instance, InstanceImport, ObjectRef, Peer, Problem
 
 Claim = tuple[str, str, str]
-"""What is claimed: `PEER`, "port" or "instance"; the VRF, empty for the default one; and the address
+"""A claim: `PEER`, "port" or "instance"; the VRF, empty for the default one; and the address
 (a link-local one with ``%interface``), the port or the name. Or `RENAMED`, the name that the dialect
 gives, and the name that the instance has."""
 PEER: Final = "peer"

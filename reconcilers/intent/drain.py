@@ -1,8 +1,8 @@
 """Draining a node: its routes are withdrawn or deprefered before its Pods are evicted. Pure.
 
 Off by default. A cordoned node has the taint `node.kubernetes.io/unschedulable`, which Kubernetes
-adds shortly after ``spec.unschedulable``: both count. Sessions stay established, so that routers see
-a change of routes and not the loss of a peer.
+adds shortly after ``spec.unschedulable``: either drains the node. Sessions stay
+established, so that routers see a change of routes and not the loss of a peer.
 """
 
 from __future__ import annotations

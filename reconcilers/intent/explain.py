@@ -1,4 +1,4 @@
-"""What is advertised to every peer for every address of this node, and why not: `waggle explain`.
+"""Explains for every address of this node why it is advertised to a peer, or is not: `waggle explain`.
 
 Nothing is kept for it: each dialect evaluates its rules again when a question comes. Reads one
 snapshot; the answer is as of the last run of the compiler.

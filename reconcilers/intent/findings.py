@@ -1,4 +1,4 @@
-"""What is wrong with single objects that contribute to one dialect's route sets.
+"""Problems of single objects that contribute to one dialect's route sets.
 
 An object fails as a whole, or some of its addresses are not advertised. A change of one object leaves
 the problems of others unchanged.

@@ -1,4 +1,4 @@
-"""What the dialects need of the node's kernel: interfaces and default routes, or tables of routes."""
+"""Needs of the dialects of the node's kernel: interfaces and default routes, or tables of routes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class SessionAddresses:
     def note(self, instance: str, peer: str, address: str, *, established: bool) -> bool:
         """Note the local address of a connection; True if it is to be written.
 
-        Before Established a connection counts only where no address of its peer is known: attempts
+        Before Established a connection is used only where no address of its peer is known: attempts
         that fail, each with another address, change nothing. Link-local and loopback addresses are
         never advertised for Services anyway, and are ignored.
         """

@@ -1,4 +1,4 @@
-"""What a run of the intent compiler has done, or waits for."""
+"""Summary of a run of the intent compiler: its work, or what it waits for."""
 
 from __future__ import annotations
 

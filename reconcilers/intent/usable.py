@@ -25,7 +25,7 @@ def reason_unusable(
     """Return why a configuration cannot be used, or is not there; empty if it can.
 
     ``compiled`` are the problems of the intent. ``peers`` is the number of peers, ``remembered`` that
-    of the last run, 0 where it does not count.
+    of the last run, 0 where it is ignored.
     """
     lost = sorted(problem for problem in problems if problem.lost)
     for problem in lost:

@@ -1,4 +1,4 @@
-"""What has been done with the kernel's routes, for metrics."""
+"""Counts of changes of the kernel's routes, for metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What packets to a prefix do, by its best paths: the next hops of the kernel. Pure.
+"""Forwarding of a prefix by its best paths: the next hops of the kernel. Pure.
 
 Prefixes have few different sets of best paths: each is resolved once, whatever the number of prefixes.
 """

@@ -240,7 +240,7 @@ class InstalledRoutes:
         return changed
 
     def read(self, done: Callable[[], None]) -> None:
-        """Have the kernel's routes read; ``done`` is called once they are known.
+        """Read the kernel's routes again; ``done`` is called once they are known.
 
         Until `end_reading` `take_changed` returns nothing.
         """

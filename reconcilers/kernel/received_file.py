@@ -15,7 +15,7 @@ from speaker.nlri import Family, prefix_to_wire
 
 
 class InvalidReceivedFile(ValueError):  # noqa: N818  the name is the condition
-    """The file cannot be used; ``str()`` says where."""
+    """The file cannot be used; ``str()`` has the place."""
 
 
 class ReceivedRoute(

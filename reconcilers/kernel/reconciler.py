@@ -185,7 +185,7 @@ class KernelRoutes(Reconciler):
             self.metrics_changed.on_next(None)
 
     def session_lost(self, instance: str, peer: str) -> None:
-        """Have no route use a peer whose routes are being withdrawn: one message per set."""
+        """Remove a peer whose routes are being withdrawn from all next hops: one message per set."""
         self.wanted_tables.session_lost(instance, peer)
         self._wake()
 

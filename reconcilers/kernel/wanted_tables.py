@@ -208,7 +208,7 @@ class WantedTables:
                 case BestPathChange(family=family, prefixes=prefixes):
                     instance.routes.apply(item)
                     if item.after:
-                        # At once: the kernel is asked about new next hops.
+                        # At once: new next hops are looked up in the kernel.
                         instance.rules.of(item.after, family)
                     peers = (path.peer for path in (item.after or item.before).paths)
                     self._note(instance, family, prefixes, next(peers, None) or "")

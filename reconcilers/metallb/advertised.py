@@ -1,4 +1,4 @@
-"""What a node advertises to which peers: pools and advertisements as rules of route sets. Pure."""
+"""Advertisements of a node to its peers: pools and BGPAdvertisements as rules of route sets. Pure."""
 
 from __future__ import annotations
 

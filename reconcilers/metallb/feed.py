@@ -1,4 +1,4 @@
-"""What MetalLB's objects of one node feed to FRR-k8s: units, relations, and the rules of routes."""
+"""The feed of MetalLB's objects of one node to FRR-k8s: units, relations, and the rules of routes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MetalLB's speaker would write for a node: its FRRConfiguration and ServiceBGPStatuses. Pure.
+"""Objects that MetalLB's speaker would write for a node: FRRConfiguration, ServiceBGPStatuses. Pure.
 
 For people, and never read back: the FRRConfiguration is not stored; `node_objects` has the
 ServiceBGPStatuses that an agent stores. Source: MetalLB internal/bgp/frrk8s/frrk8s.go and

@@ -1,4 +1,4 @@
-"""What MetalLB has to know of a Node: whether it advertises Services. Pure."""
+"""Facts of a Node for MetalLB: whether it advertises Services. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node writes about itself: its ConfigurationState, and a ServiceBGPStatus for each Service.
+"""Objects that a node writes: its ConfigurationState, and a ServiceBGPStatus for each Service.
 
 Source: MetalLB internal/k8s/controllers (servicebgpstatus_controller.go, configurationstate).
 """

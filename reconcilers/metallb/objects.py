@@ -97,7 +97,7 @@ def is_literal(text: str) -> bool:
 def shortest_length(pool: IPAddressPool, version: int) -> int | None:
     """Return the shortest length that the pool's addresses may be aggregated to, or None.
 
-    Of each entry the largest prefix counts, and of the entries the one with the smallest.
+    Each entry has a largest prefix; the smallest of these is returned.
     """
     lengths = [
         min(network.prefixlen for network in entry.networks)

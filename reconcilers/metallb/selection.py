@@ -1,4 +1,4 @@
-"""Which of MetalLB's objects count on a node. Pure."""
+"""Selects MetalLB's objects that are in effect on a node. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is reported on objects and written to them: problems, conditions, generated objects."""
+"""Reports on objects, and writes to them: problems, conditions, generated objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operator writes to the API server: its writes as values, and when they are sent."""
+"""Writes of the operator to the API server as values, and the times when they are sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares what is generated with the objects of the cluster: what is to be written, and deleted."""
+"""Compares generated objects with the cluster's, for the objects to write and to delete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Comparison:
     def compare(
         self, results: Iterable[Result], stored: Stored, *, all_objects: bool
     ) -> tuple[list[Generated], list[Delete]]:
-        """Return what is to be written and deleted.
+        """Return the objects to write, and to delete.
 
         ``all_objects``: objects that are as they have to be are returned, too.
         """

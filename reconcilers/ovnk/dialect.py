@@ -44,7 +44,7 @@ _GENERATING: Final = (
     *(kind for kind in KINDS if kind is not USER_NETWORK),
     FRR_CONFIGURATION,
 )
-"""What RouteAdvertisements depend on: no network of a namespace can be advertised."""
+"""Kinds that RouteAdvertisements depend on: no network of a namespace can be advertised."""
 
 
 def _generates(options: OvnkOptions) -> bool:

@@ -94,7 +94,7 @@ class RouteAdvertisementsController:
         """With dynamic allocation: by primary network, the nodes that it is on."""
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-        """Return what has to exist, what is to be deleted, annotations and conditions."""
+        """Return generated objects, deletions, annotations and conditions."""
         t, options = self._tables, self._options
         rows = list(t.of(ROUTE_ADVERTISEMENTS).all(snapshot))
         problems = self._broken(rows)

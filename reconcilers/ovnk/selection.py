@@ -1,4 +1,4 @@
-"""What RouteAdvertisements select: networks, nodes and FRRConfigurations, and the rules for these.
+"""Selects networks, nodes and FRRConfigurations by RouteAdvertisements, by the rules for these.
 
 The order of the rules is OVN-Kubernetes': the first that is broken is the message of the condition.
 """

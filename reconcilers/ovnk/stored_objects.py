@@ -1,4 +1,4 @@
-"""Generated FRRConfigurations beside the cluster's: what differs, and what is to be deleted.
+"""Generated FRRConfigurations beside the stored ones: differences, and deletions.
 
 An object is known by its namespace and its annotation, which names the RouteAdvertisements, the source
 and the node; its name is kept. Names of new ones follow from these, so that none is created twice.

@@ -1,4 +1,4 @@
-"""What a change of the configuration does on each node, before it is made.
+"""Effects of a change of the configuration on each node, before it is made.
 
 `NodeState` is the intent of a node: instances, sessions, routes, problems. `node_plan` compares two
 states of a node, by the speaker's table of what resets a session (`speaker.engine.effect_of_change`).

@@ -1,4 +1,4 @@
-"""What a process beside the agent shares with others: its messages and its connection.
+"""Parts that all processes beside the agent share: messages and connection.
 
 It imports the standard library alone, as these processes are to be small.
 

@@ -203,7 +203,7 @@ class Queue:
 
     @property
     def failure(self) -> tuple[ObjectKey, str] | None:
-        """The first object that fails, or the last one that was given up, with its error."""
+        """The first object that fails, or the last object that was given up, with its error."""
         first = min(self.failing.items(), default=None)
         return self._given_up if first is None else (first[0], first[1].error or "")
 

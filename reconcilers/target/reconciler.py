@@ -1,4 +1,4 @@
-"""What a reconciler is: a kind of object that a target shall hold, and the operations that keep it so.
+"""A reconciler: a kind of object that a target shall hold, and the operations that keep it so.
 
 After statedb's reconciler (`Operations{Update, Delete, Prune}` of cilium/statedb), with an order
 added, and with the actual state read from the target instead of being remembered. A reconciler
@@ -56,7 +56,7 @@ WHOLE: Final = ""
 
 T = TypeVar("T")
 Answer: TypeAlias = T | Awaitable[T]
-"""What a target answers: at once, or as a coroutine."""
+"""The answer of a target: at once, or as a coroutine."""
 
 
 class NotNow(Exception):  # noqa: N818  no error: the object waits

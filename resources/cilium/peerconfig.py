@@ -118,7 +118,7 @@ DEFAULT_FAMILIES = (
     PeerFamily(afi="ipv6", safi="unicast"),
     PeerFamily(afi="ipv4", safi="unicast"),
 )
-"""What an empty list means: both are negotiated, and nothing is advertised."""
+"""The meaning of an empty list: both are negotiated, and nothing is advertised."""
 
 
 class Bfd(Struct, frozen=True):

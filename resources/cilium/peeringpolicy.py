@@ -45,9 +45,9 @@ DEFAULT_NEIGHBOR_FAMILIES = (
     NeighborFamily(afi="ipv4", safi="unicast"),
     NeighborFamily(afi="ipv6", safi="unicast"),
 )
-"""What an empty list means."""
+"""The meaning of an empty list."""
 DEFAULT_SERVICE_ADDRESSES: tuple[AddressType, ...] = ("LoadBalancerIP",)
-"""What an empty list means."""
+"""The meaning of an empty list."""
 
 
 class PathAttributes(Struct, frozen=True):

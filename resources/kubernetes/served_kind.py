@@ -81,7 +81,7 @@ class ServedKind:
             raise
 
     def check(self, error: StatusError) -> None:
-        """Forget the version if an error says that the kind is not served. Raises `NotServed` then."""
+        """Forget the version after an error of a kind that is not served. Raises `NotServed` then."""
         if error.status == 404 and self._feed.kind.may_be_missing:
             self.version = ""
             raise NotServed from None

@@ -123,7 +123,7 @@ class Notifications:
             return
 
     def request_scan(self) -> None:
-        """Have the tree scanned, as if a change of it had been reported."""
+        """Scan the tree, as after a report of a change."""
         self._scan_requested = True
         self._arrived.set()
 

@@ -161,7 +161,7 @@ CONFIGURATION: Final[tuple[Kind[Any], ...]] = (
     COMMUNITY,
     BFD_PROFILE,
 )
-"""What the sessions and routes of a node are compiled from; units of ``--on-conflict=isolate``."""
+"""Kinds of which sessions and routes of a node are compiled; units of ``--on-conflict=isolate``."""
 KINDS: Final[tuple[Kind[Any], ...]] = (
     *CONFIGURATION,
     L2_ADVERTISEMENT,

@@ -76,7 +76,7 @@ def encode_as_path(path: AsPath, width: int) -> bytes:
 def hop_count(path: AsPath) -> int:
     """Return the length for route selection: an AS_SET counts one (RFC 4271 section 9.1.2.2).
 
-    Confederation segments do not count (RFC 5065 section 5.3).
+    Confederation segments have no length (RFC 5065 section 5.3).
     """
     return sum(
         1 if kind == AS_SET else len(asns) for kind, asns in path if kind not in CONFEDERATION

@@ -101,7 +101,7 @@ class _AttributeDecoder:
     def add(self, raw: RawAttribute) -> None:
         """Decode one attribute."""
         if raw.type in self.seen:
-            # RFC 7606 section 3, item g: the first one counts. One fault, however many duplicates.
+            # RFC 7606 section 3, item g: the first one is used. One fault, however many duplicates.
             if raw.type not in self.duplicated:
                 self.duplicated.add(raw.type)
                 subcode = UpdateSubcode.MALFORMED_ATTRIBUTE_LIST

@@ -1,4 +1,4 @@
-"""What the instances of an engine have, read between two inputs: sessions and routes."""
+"""Views of the instances of an engine, read between two inputs: sessions and routes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all peers of an engine share: timers, actions for the shell, the time, and jitter.
+"""The context that all peers of an engine share: timers, actions for the shell, the time, and jitter.
 
 The time is that of the input being handled; the core reads no clock.
 """

@@ -1,4 +1,4 @@
-"""What a peer needs of its instance, as a protocol: imports go from the instance to the peer only."""
+"""The context of a peer in its instance: imports go from the instance to the peer only."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class RetryBackoff:
         return None if up is None else self._context.now - up
 
     def idle_hold(self, idle_hold_time: float, *, lost: bool) -> float | None:
-        """Return the idle hold time after a session, None without end; an imposed one counts once.
+        """Return the idle hold time after a session, None without end; an imposed one is used once.
 
         ``lost``: the session ended without a protocol error.
         """

@@ -44,8 +44,8 @@ class AddPathAdjRibOut:
 
         ``exported`` returns a path of a prefix after policy, None if it is not exported. ``counts``
         (paths by the session that they came from) is updated. ``same``: whether two paths of one
-        session are advertised alike. Returns what is to be withdrawn and, by
-        path, what is to be announced: prefixes behind their path identifiers.
+        session are advertised alike. Returns the prefixes to withdraw and, by
+        path, those to announce: prefixes behind their path identifiers.
         """
         gone: list[bytes] = []
         announced: dict[Path, list[bytes]] = {}

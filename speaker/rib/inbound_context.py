@@ -1,4 +1,4 @@
-"""What the judgement of a received path depends on besides its octets: one value, compared whole.
+"""Context of the judgement of a received path besides its octets: one value, compared whole.
 
 `speaker.rib.inbound` and its fast path have no other input, so that a setting which they read is one of
 these fields. The import policy is none of them: it is applied to the judged paths (`AdjRibIn`).

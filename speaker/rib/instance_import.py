@@ -1,4 +1,4 @@
-"""What becomes of a path that another instance of this router imports (VRF route leaking).
+"""A path as another instance of this router imports it (VRF route leaking).
 
 Pure functions of the path and of the border between the two instances. The path keeps its attributes.
 Where the instances are different ASes, what belongs to one AS stays there, as between external peers

@@ -48,7 +48,7 @@ class LocRibFastPath:
     def announce_new(self, path: Path, nlri: Sequence[bytes]) -> int:
         """Install a path for prefixes of which none is in the table; return how many they are."""
         new = self._table.insert(nlri, path)
-        # A message may contain a prefix twice; in a change each prefix counts.
+        # A message may contain a prefix twice; in a change each prefix is one.
         self.announced.append((None, path, nlri if new == len(nlri) else list(dict.fromkeys(nlri))))
         return new
 
@@ -85,7 +85,7 @@ class LocRibFastPath:
         count = table.replace(nlri, old, path)
         if not count:
             return 0
-        # A message may contain a prefix twice; in a change each prefix counts.
+        # A message may contain a prefix twice; in a change each prefix is one.
         prefixes = nlri if count == len(nlri) else list(dict.fromkeys(nlri))
         if path is not old:
             self.replaced.append((old, path, prefixes))  # type: ignore[arg-type]  # by type()

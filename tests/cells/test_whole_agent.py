@@ -126,7 +126,7 @@ def states(hive: Hive) -> dict[str, str]:
 
 
 def run(flags: Mapping[str, Any], expected: dict[str, str]) -> str:
-    """Run an agent until its parts say what is expected; returns its metrics."""
+    """Run an agent until its parts report what is expected; returns its metrics."""
 
     async def whole() -> str:
         hive = Hive(AGENT, load(AGENT, flags=flags))

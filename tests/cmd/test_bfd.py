@@ -86,8 +86,8 @@ def test_wide_has_what_each_end_asks_for_and_how_well_packets_come(
     assert main(["bfd", "-o", "wide", "--peer", "tor-1", "--socket", str(path)]) == 0
     titles, row = capsys.readouterr().out.splitlines()
     for title, text in (
-        ("ASKED", "300ms/50ms x3"),
-        ("REMOTE-ASKED", "100ms/500ms x4"),
+        ("LOCAL-INTERVALS", "300ms/50ms x3"),
+        ("REMOTE-INTERVALS", "100ms/500ms x4"),
         ("PROFILE", "quick"),
         ("DISCRIMINATORS", "7/9"),
     ):

@@ -110,7 +110,7 @@ def test_no_planted_secret_is_in_the_archive(
         f"level=info {JWT} GET https://admin:{plant()}@192.0.2.1/x?access_token={plant()}",
         json.dumps({"msg": "x", "password": plant()}),
         f"neighbor 192.0.2.1 password 7 {plant()}",
-        # A password of an object, where nothing says that it is one.
+        # A password of an object, where nothing marks it as one.
         f"dial failed with {all_objects[1]['spec']['password']} in the text",
         key,
     ]

@@ -134,7 +134,7 @@ def test_a_peer_that_does_not_get_all_routes_is_named(
         assert [count.get("leftOut") for count in counts["tor-1"]] == [2, 1]
         assert [count.get("leftOut") for count in counts["tor-3"]] == [None, None]
         assert shown.err == ""
-        # The list of what is advertised says it, too; also where nothing is.
+        # The list of advertised routes has it, too; also where nothing is.
         assert main(["routes", "advertised", "--socket", str(path)]) == 0
         assert capsys.readouterr().err.endswith(f"waggle routes: {sentence}")
         assert main(["routes", "received", "--socket", str(path)]) == 0

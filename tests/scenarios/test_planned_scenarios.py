@@ -1,4 +1,4 @@
-"""Before every step of every scenario: `waggle plan` says what happens in it.
+"""Before every step of every scenario: `waggle plan` predicts its effect.
 
 What is planned is carried out in a model of the peers, which is then compared with what the scenario
 expects: the routes with their attributes, the problems, the sessions that are reset, and the routes of

@@ -74,7 +74,7 @@ class Contender(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def missing(cls) -> str | None:
-        """Return what is to be installed, or None if it is installed."""
+        """Return the name of the missing program or library, or None."""
 
     @classmethod
     @abc.abstractmethod

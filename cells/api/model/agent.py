@@ -79,7 +79,7 @@ class HostItem(Item, frozen=True, kw_only=True):
     kernel: str
     """Its release."""
     clock_synchronized: bool | None = None
-    """Absent where the kernel does not say."""
+    """Absent where the kernel does not report it."""
     supports: SupportItem
     interfaces: list[InterfaceItem] = []
     instances: list[HostInstanceItem] = []

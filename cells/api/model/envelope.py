@@ -1,4 +1,4 @@
-"""What every answer has: the envelope, the base of the items, errors."""
+"""The parts of every answer: the envelope, the base of the items, errors."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class ReceivedExplainItem(Item, frozen=True, kw_only=True):
 
 
 class PrefixChangeItem(Item, frozen=True, kw_only=True):
-    """What became of an announcement or a withdrawal of prefixes by a router."""
+    """The outcome of an announcement or a withdrawal of prefixes by a router."""
 
     changed: int
     """The number of prefixes."""

@@ -1,5 +1,5 @@
 "use strict";
-// The page of an agent: reads its API, and again what the stream of revisions says has changed.
+// The page of an agent: reads its API, and again the tables that the stream of revisions names.
 // Every text goes into the document as text (textContent): markup in it stays what it is.
 (() => {
   const LIMIT = 500;

@@ -30,8 +30,8 @@ def columns(now: datetime) -> tuple[Column, ...]:
         Column("DIAGNOSTIC", _diagnostic, minor=1, beneath=True),
         Column("INSTANCE", member("instance"), wide=True),
         Column("PROFILE", member("profile"), wide=True),
-        Column("ASKED", _asked("localIntervals"), wide=True),
-        Column("REMOTE-ASKED", _asked("remoteIntervals"), wide=True),
+        Column("LOCAL-INTERVALS", _intervals("localIntervals"), wide=True),
+        Column("REMOTE-INTERVALS", _intervals("remoteIntervals"), wide=True),
         Column("PACKETS-IN/OUT", _packets, wide=True, right=True),
         Column("ECHO-IN/OUT", _echoes, wide=True, right=True),
         Column("LONGEST-GAP", _time("longestGapSeconds"), wide=True, right=True),
@@ -49,8 +49,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "bfd",
         help="list the BFD sessions of the agent",
         description="List the BFD sessions of a running agent. REMOTE is the state of the other end, "
-        "INTERVAL and DETECTION are the times in use, as both ends have negotiated them; ASKED is what "
-        "an end requests: transmit and receive interval, and the detection multiplier. LONGEST-GAP is "
+        "INTERVAL and DETECTION are the times in use, as both ends have negotiated them; LOCAL- "
+        "and REMOTE-INTERVALS are from the packets of an end: transmit and receive interval, and the "
+        "detection multiplier. LONGEST-GAP is "
         "the longest time between two received packets while Up, LATENESS the latest that the process "
         "has met a deadline.",
         epilog=output.exit_statuses(
@@ -124,15 +125,15 @@ def _time(name: str) -> Any:  # noqa: ANN401  a cell
     return cell
 
 
-def _asked(name: str) -> Any:  # noqa: ANN401  a cell
+def _intervals(name: str) -> Any:  # noqa: ANN401  a cell
     def cell(item: Item) -> str:
-        asked = item.get(name)
-        if asked is None:
+        timers = item.get(name)
+        if timers is None:
             return ""
         times = (
-            f"{_milliseconds(asked['transmitSeconds'])}/{_milliseconds(asked['receiveSeconds'])}"
+            f"{_milliseconds(timers['transmitSeconds'])}/{_milliseconds(timers['receiveSeconds'])}"
         )
-        return f"{times} x{asked['detectMultiplier']}"
+        return f"{times} x{timers['detectMultiplier']}"
 
     return cell
 

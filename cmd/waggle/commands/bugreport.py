@@ -59,7 +59,7 @@ PATHS: tuple[tuple[str, str, dict[str, str | None]], ...] = (
     ("routes-kernel", "/v1/kernel-routes", {"limit": MAX_ROUTES}),
     ("history", "/v1/history", {}),
 )
-"""What is asked of the agent: the name of the file, the path, the query."""
+"""Answers of the agent: the name of the file, the path, the query."""
 VARIABLES = ("WAGGLE_", "KUBERNETES_", "OTEL_", "LANG", "LC_", "TERM", "PYTHON", "TZ", "XDG_")
 """Variables that a report has, by the begin of their names; of others it has neither."""
 

@@ -194,7 +194,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show_fleet(args: argparse.Namespace) -> int:
-    """Ask the agents of a cluster and print; returns the exit status."""
+    """Print the answers of the agents of a cluster; returns the exit status."""
     from waggle.fleet.view import FleetView, show_fleet
 
     kind, path, query = _question(args)

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         hint = f"did you mean {close[0]}?" if close else "waggle schema lists the kinds"
         output.fail(args, "SchemaList", "NotFound", f"there is no kind {args.kind!r}; {hint}")
         return EXIT_NOT_FOUND
-    # A schema is no table: as JSON, unless another form is asked for.
+    # A schema is no table: as JSON, unless a flag selects another form.
     form = "json" if args.output in output.TABLES else args.output
     output.dump_value(schema(args.kind), form)
     return EXIT_OK

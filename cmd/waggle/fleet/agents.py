@@ -22,7 +22,7 @@ READER: Final = "waggle"
 """Field manager of a client that writes nothing."""
 LIST_SECONDS: Final = 15.0
 DISCOVERY_AGE: Final = 60.0
-"""Seconds for which what an API server serves is not asked again."""
+"""Seconds for which the discovery of an API server is kept."""
 
 
 class AgentPod(NamedTuple):

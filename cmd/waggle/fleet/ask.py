@@ -16,7 +16,7 @@ from waggle.fleet.agents import AgentPod, find_agents
 from waggle.fleet.flags import default_kubeconfig
 
 PARALLEL: Final = 64
-"""Agents that are asked at once."""
+"""Agents with a request at the same time, at the most."""
 CONNECT_SECONDS: Final = 5.0
 LIST_SECONDS: Final = 20.0
 """For the list of the agents' Pods, credential plugins of the kubeconfig included."""

@@ -1,4 +1,4 @@
-"""What ``waggle doctor`` reads: the answers of agents and of the API server, for `reconcilers.doctor`.
+"""Evidence of ``waggle doctor``: answers of agents and of the API server, for `reconcilers.doctor`.
 
 Each part is read for itself: an unreadable part is absent, and stops none of the others.
 """
@@ -269,7 +269,7 @@ def of_kubeconfig(path: str, context: str | None) -> list[Certificate]:
     )
     for _, of_context in named("contexts", chosen):
         name = of_context["context"].get("user")
-        # Of several entries of one name the first one counts.
+        # Of several entries of one name the first one is used.
         for file, user in named("users", name):
             credentials = user.get("user") or {}
             data = credentials.get("client-certificate-data")

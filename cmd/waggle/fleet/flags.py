@@ -1,4 +1,4 @@
-"""The flags of commands that can ask the agents of all nodes."""
+"""The flags of commands that can read from the agents of all nodes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def add_fleet_flags(parser: argparse.ArgumentParser, *, node_flag: bool = True) 
         "a whole cluster", "by the API server, with the rights of a kubeconfig (pods/exec)"
     )
     group.add_argument(
-        "--all-nodes", action="store_true", help="ask the agents of all nodes, in parallel"
+        "--all-nodes", action="store_true", help="read from the agents of all nodes, in parallel"
     )
     if node_flag:
         group.add_argument(
             "--node",
             action="append",
             metavar="NAME",
-            help="ask the agent of this node; may be repeated",
+            help="read from the agent of this node; may be repeated",
         )
     group.add_argument(
         "--from-statuses",
         action="store_true",
-        help="ask no agent: show what the status objects in the API server have of the sessions",
+        help="read from no agent: show the sessions in the status objects of the API server",
     )
     group.add_argument(
         "-n",

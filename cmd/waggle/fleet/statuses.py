@@ -1,4 +1,4 @@
-"""Sessions from the status objects in the API server, where agents do not answer or are not asked."""
+"""Sessions from the status objects in the API server, where agents do not answer or are not used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reconcilers.dialect import Dialect, ReportedSessions
     from resources.kubernetes import Connection
 
-NOT_IN_STATUS = "the status does not say why"
+NOT_IN_STATUS = "the reason is not in the status"
 
 
 class StatusSessions(NamedTuple):

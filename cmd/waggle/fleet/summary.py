@@ -1,4 +1,4 @@
-"""What a view of the fleet comes to: nodes that answered, sessions, versions, clocks. Pure."""
+"""Summary of a view of the fleet: nodes that answered, sessions, versions, clocks. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command shows of all nodes: one list, the worst first, and a summary of it.
+"""The view of a command on all nodes: one list, the worst first, and a summary of it.
 
 Nodes without an answer are in ``errors``, and the exit status is 3. What an agent answers is read
 through the columns before it is shown: an answer that no column understands is none.
@@ -126,7 +126,7 @@ def _print(
     """Print all items, failures and the summary; returns the exit status."""
     now = datetime.now(UTC)
     items = [
-        # The name of the node is that of its Pod, whatever the agent says.
+        # The name of the node is that of its Pod, whatever the agent has for it.
         {**item, "node": node}
         for node, answer in answers.by_node.items()
         for item in answer["items"]

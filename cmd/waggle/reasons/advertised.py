@@ -225,6 +225,6 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "NotSent",
         "the route has not been sent yet",
-        "ask again; if it stays: `waggle reconcilers`, `waggle verify`",
+        "repeat the command; if it stays: `waggle reconcilers`, `waggle verify`",
     ),
 )

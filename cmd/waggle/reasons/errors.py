@@ -13,7 +13,7 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "AgentUnreachable",
         "the agent does not answer, or the connection broke off",
-        "its log, its probes; ask again",
+        "its log, its probes; repeat the command",
     ),
     ("AgentStopped", "the agent closed the connection of a stream", "start the command again"),
     (
@@ -33,7 +33,7 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
         "the message has the nearest names",
     ),
     ("NotEnabled", "the part of the agent that answers is off", "the flag that the message names"),
-    ("Unavailable", "the agent has not computed its first configuration yet", "ask again"),
+    ("Unavailable", "the agent has not computed its first configuration yet", "repeat the command"),
     ("StreamEnded", "the agent could not continue a stream", "the message; start it again"),
     (
         "ClusterUnreachable",

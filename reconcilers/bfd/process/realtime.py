@@ -1,4 +1,4 @@
-"""What the process needs of the kernel, and the capabilities that it needs no longer.
+"""Scheduling of the process, and the capabilities that it gives up.
 
 * SCHED_FIFO, by CAP_SYS_NICE or RLIMIT_RTPRIO; with CONFIG_RT_GROUP_SCHED a cgroup that has a share of
   real time, too. Beside busy processes an ordinary one misses detection times of 150 ms.

@@ -1,4 +1,4 @@
-"""What the agent is sent about a session: its status, and each change of its state."""
+"""Reports on a session to the agent: its status, and each change of its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What objects refer to, and whether it is there: VRFs, and referents of other kinds. Pure."""
+"""References of objects, and whether their referents exist: VRFs, and objects of other kinds. Pure."""
 
 from __future__ import annotations
 

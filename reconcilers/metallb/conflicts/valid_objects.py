@@ -1,4 +1,4 @@
-"""What the rules of conflicts know of all objects of a node, and how problems are worded. Pure."""
+"""The valid objects of a node as rules of conflicts read them, and the texts of problems. Pure."""
 
 from __future__ import annotations
 

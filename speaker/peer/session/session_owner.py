@@ -1,4 +1,4 @@
-"""What a session needs of its peer, as protocols: imports go from the peer to the session only."""
+"""The owner of a session, its peer, as protocols: imports go from the peer to the session only."""
 
 from __future__ import annotations
 

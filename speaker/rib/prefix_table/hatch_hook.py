@@ -17,7 +17,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
     """Adds the module to a wheel, which is one of a platform then, and to an editable installation."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile it; without a compiler or headers say so in one line, and go on."""
+        """Compile it; without a compiler or headers print one line, and go on."""
         if os.environ.get("WAGGLE_PURE", "") not in ("", "0"):
             return
         folder = Path(self.root) / FOLDER

@@ -278,7 +278,7 @@ def test_f56_an_object_that_slips_past_validation_has_an_event_and_stops_nothing
         await until(reported)
         field = "CiliumBGPPeerConfig/pc: spec.timers.holdTimeSeconds"
         await until(lambda: field in it.message("kubernetes/objects"))
-        # Its last good version counts, and so does everything else.
+        # Its last good version is in effect, and so is everything else.
         it.service("new", "198.51.100.11")
         await it.has(PODS, WEB, "198.51.100.11/32")
         assert it.session.flaps == 0

@@ -1,4 +1,4 @@
-"""What becomes of writes of statuses and Events: the log, the metrics and the local API."""
+"""The outcomes of writes of statuses and Events: the log, the metrics and the local API."""
 
 from __future__ import annotations
 

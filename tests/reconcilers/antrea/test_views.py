@@ -192,7 +192,7 @@ def test_the_members_of_a_confederation_fit_50_characters(asns: Iterable[int], s
     assert len(shown) <= 50
 
 
-# The acceptance cases, which say what is advertised by which object
+# The acceptance cases, with what is advertised by which object
 
 
 def settings(case: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A dialect's results depend on its objects and on what it remembers, not on what it compiled before.
 
-A program that has followed a random history of objects has the results of one that is started now with
-the same memory: of `Dialect.compile`, and of the operator's part.
+A program that has followed a random history of objects has the results of a program that starts now
+with the same memory: of `Dialect.compile`, and of the operator's part.
 """
 
 from __future__ import annotations

@@ -60,8 +60,9 @@ OWN_FILES = {
     "one_object/session passwords prefix_rules raw_config raw_redistribution "
     "redistribute_annotation router_rows selection unit_parts values",
     "metallb": "advertised conflicts/aggregates conflicts/all_conflicts conflicts/claims "
-    "conflicts/echo conflicts/overlaps conflicts/preferences conflicts/valid_objects feed findings objects "
-    "pool_selection preferences_beside_frrk8s relations selection services translation",
+    "conflicts/echo conflicts/overlaps conflicts/preferences conflicts/valid_objects "
+    "feed findings objects pool_selection preferences_beside_frrk8s relations selection "
+    "services translation",
     "ovnk": "attachments comparison egress_ips errors evpn generate_node managed_bgp networks "
     "node_prefixes other_writer raw_config results selection stored_objects vteps",
 }

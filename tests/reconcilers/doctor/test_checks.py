@@ -156,7 +156,7 @@ def test_without_an_api_server_its_checks_are_skipped() -> None:
     results = {result.check.name: result for result in examine(away, DIALECT_CHECKS)}
     assert results["api-server"].findings[0].evidence == "cannot reach x"
     assert results["crds"].skipped == "the API server does not answer"
-    assert results["agents"].skipped == "no agent was asked"
+    assert results["agents"].skipped == "there is no answer of an agent"
     alone = Evidence(now=NOW, nodes=(node("a", UP),))
     assert all(r.skipped for r in examine(alone, DIALECT_CHECKS) if r.check.needs == "cluster")
 
@@ -221,7 +221,7 @@ def test_an_error_of_one_check_is_its_result_alone() -> None:
         ),
         pytest.param(
             evidence(node("a", host=host(clockSynchronized=False))),
-            ("clock", "warning", "a", "", "the kernel says that its clock is not synchronized"),
+            ("clock", "warning", "a", "", "the kernel's clock is not synchronized"),
             id="a clock without synchronization",
         ),
         pytest.param(

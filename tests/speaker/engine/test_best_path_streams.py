@@ -112,7 +112,7 @@ class Lab:
             self.give(BestPathsTaken(number, len(some)))
 
     def settle(self) -> None:
-        """Have all readers read until nothing is left."""
+        """Let all readers read until nothing is left."""
         for _ in range(10_000):
             self.turn()
             for number in self.readers:
@@ -319,7 +319,7 @@ def test_what_came_and_went_while_a_reader_was_busy_is_nothing() -> None:
 
 
 def fill_window(lab: Lab) -> None:
-    """Have the first reader not read, until nothing more is sent to it."""
+    """Let the first reader not read, until nothing more is sent to it."""
     for which in range(best_path_stream.MAX_UNREAD):
         lab.table().announce(PATHS[0][which % 2], PREFIXES[:8])
         lab.turn()

@@ -178,7 +178,7 @@ def agent_pod(name: str, node: str, namespace: str) -> dict[str, Any]:
 
 
 async def run_here(command: list[str], socket: Path, write: Write) -> int:
-    """Run ``waggle`` as a program of its own, which asks the agent at a socket; returns its status."""
+    """Run ``waggle`` as a program of its own, with the agent at a socket; returns its status."""
     environment = {**os.environ, "WAGGLE_API_SOCKET": str(socket)}
     program = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", *command),

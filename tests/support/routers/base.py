@@ -156,7 +156,7 @@ class MessageCounts:
     updates: int
     """UPDATEs, or prefixes in them: what the router counts."""
     refresh_requests: int | None
-    """None where the router does not count them; so with the others."""
+    """None where the router has no such counter; so with the others."""
     refresh_begins: int | None
     """RFC 7313."""
     refresh_ends: int | None

@@ -109,7 +109,7 @@ class UiServer:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._changed)
 
-        # It ends with the process: a stream may have nothing to say for hours.
+        # It ends with the process: a stream may be silent for hours.
         threading.Thread(target=self._source.follow, args=(changed,), daemon=True).start()
         return chosen
 

@@ -1,4 +1,4 @@
-"""What the page of ``waggle ui`` reads: one agent, or all agents of a cluster as one list."""
+"""Sources of the page of ``waggle ui``: one agent, or all agents of a cluster as one list."""
 
 from __future__ import annotations
 

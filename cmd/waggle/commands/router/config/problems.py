@@ -180,7 +180,7 @@ def _of_settings(config: Config, known: Sequence[str]) -> Iterator[str]:
         *_raised(config.collectors),
         *_raised(config.fib),
     ):
-        # What is known has been taken out of the file: a rule about it says nothing.
+        # What is known has been taken out of the file: a rule about it is no news.
         if sentence not in seen and not any(_about(sentence, rule) for rule in known):
             seen.add(sentence)
             yield sentence

@@ -1,4 +1,4 @@
-"""What the parts of the router's file have in common."""
+"""Values that the parts of the router's file have in common."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KEYS = {
 def with_key(error: InvalidConfig) -> str:
     """Return the sentence of an error, with the key of the file in place of the speaker's field.
 
-    The instance is the file, and a route has no name: the place before the sentence says which.
+    The instance is the file, and a route has no name: the place before the sentence names it.
     """
     rule = re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+\b", lambda match: key_of(match[0]), error.rule)
     if error.kind == "instance" and error.field == "local_asn":
