@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -344,7 +345,7 @@ def test_the_commands_of_a_cluster_succeed_one_after_the_other(cluster: Shell) -
     for command in CLUSTER:
         if "waggle-cluster-addresses" in command.line:
             with operator(cluster):
-                eventually(lambda line=command.line: cluster.run(line), within=60)
+                eventually(functools.partial(cluster.run, command.line), within=60)
         elif command not in creates:
             cluster.run(command.line)
     assert "CiliumBGPClusterConfig" in (cluster.folder / "v2.yaml").read_text()
