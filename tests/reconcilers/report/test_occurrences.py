@@ -256,8 +256,4 @@ def written(occurrences: Sequence[Occurrence]) -> list[dict[str, Any]]:
     correlator = EventCorrelator("node", WriteSpread(lambda: 0.0, lambda: 1))
     for occurrence in occurrences:
         correlator.record(occurrence, 0.0, NOW)
-    events = []
-    while write := correlator.next_write(0.0, NOW):
-        correlator.written(write, 0.0)
-        events.append(write.content)
-    return events
+    return [correlator.write(key).content for key in correlator.take_changed()]
