@@ -39,7 +39,6 @@ class Entry(msgspec.Struct, frozen=True):
     reserve: Hook | None
     start: Hook | None
     stop: Hook | None
-    start_timeout: float
     stop_timeout: float
     first: bool
 
@@ -64,7 +63,6 @@ class Lifecycle:
         reserve: Hook | None = None,
         start: Hook | None = None,
         stop: Hook | None = None,
-        start_timeout: float = START_TIMEOUT,
         stop_timeout: float = STOP_TIMEOUT,
         first: bool = False,
     ) -> None:
@@ -74,7 +72,7 @@ class Lifecycle:
         program. ``stop`` runs if ``reserve`` or ``start`` (or the absence of both) has succeeded.
         With ``first``, ``reserve`` runs before that of all other parts, and before their threads.
         """
-        self._entries.append(Entry(name, reserve, start, stop, start_timeout, stop_timeout, first))
+        self._entries.append(Entry(name, reserve, start, stop, stop_timeout, first))
 
     async def start(self) -> None:
         """Run the hooks in order; on a failure or cancellation stop what had been done."""
@@ -104,13 +102,13 @@ class Lifecycle:
 
     async def _start_one(self, entry: Entry, phase: str, hook: Hook) -> None:
         began = asyncio.get_running_loop().time()
-        timeout = asyncio.timeout(entry.start_timeout)
+        timeout = asyncio.timeout(START_TIMEOUT)
         try:
             async with timeout:
                 await hook()
         except TimeoutError as error:
             if timeout.expired():
-                raise HookTimeoutError(entry.name, entry.start_timeout) from error
+                raise HookTimeoutError(entry.name, START_TIMEOUT) from error
             raise
         self._note_slow(phase, entry.name, began)
 

@@ -24,8 +24,6 @@ SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 CLUSTER: Final = 'cluster=~"$cluster"'
 """Of Prometheus with several clusters; series without the label have it with the value of All."""
 _SELECTOR: Final = re.compile(r"\b((?:waggle|process)_\w+)(?:\{([^}]*)\})?")
-WIDTH: Final = 24
-"""Columns of a dashboard."""
 
 Panel: TypeAlias = "stat.Panel | table.Panel | timeseries.Panel"
 Query: TypeAlias = tuple[str, str]

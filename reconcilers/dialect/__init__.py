@@ -29,7 +29,6 @@ from reconcilers.dialect.compilation import (
     ClusterIntent,
     NodeContext,
     NodeIntent,
-    RouteSetRules,
 )
 from reconcilers.dialect.conversion import Conversion, Notes
 from reconcilers.dialect.diagnosis import (
@@ -180,7 +179,6 @@ __all__ = [
     "ReportedStatuses",
     "ReservedAddresses",
     "Rival",
-    "RouteSetRules",
     "RouteSource",
     "RowSource",
     "SelectingRule",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -27,26 +27,17 @@ from speaker.nlri import Family
 from statedb import Key, Table
 
 
-class RouteSetRules(Protocol):
-    """The rules of one route set, as a dialect's own value; the middle reads only its name.
-
-    The name is unique within the dialect and changes with the rules, so that a changed rule is
-    another set, which is filled before its peers move to it.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name of the set within the dialect."""
-        ...
-
-
 class NodeIntent(msgspec.Struct, frozen=True):
     """What a dialect compiles for one node; ``dialect`` fields of the rows are filled in later."""
 
     instances: tuple[Instance, ...] = ()
     peers: tuple[Peer, ...] = ()
     route_sets: Mapping[str, Any] = {}
-    """`RouteSetRules` by name."""
+    """The rules of each route set, a dialect's own values, by their names.
+
+    A name is unique within the dialect and changes with the rules, so that a changed rule is another
+    set, which is filled before its peers move to it.
+    """
     conditions: tuple[Condition, ...] = ()
     problems: tuple[Problem, ...] = ()
     generated: tuple[Generated, ...] = ()

@@ -32,8 +32,8 @@ class Translated(msgspec.Struct, frozen=True):
     """Paths in the row to paths in the object, both without indices; others are the object itself.
     None where the row is the object."""
     rules: Any = None
-    """Rules of the feeding dialect for its own route sources (`RouteSetRules`); see the dialect that
-    is fed for how its route sets carry them."""
+    """Rules of the feeding dialect for its own route sources (`NodeIntent.route_sets`); see the
+    dialect that is fed for how its route sets carry them."""
     is_quiet: bool = False
     """True if what has no effect of the row is no problem: this dialect reports it itself."""
 

@@ -37,14 +37,14 @@ def compile_node(
     pieces = Pieces()
     chosen = dialect.selected(snapshot, node)
     if not context.for_operator:
-        yield from dialect.prepare(chosen.rows, pieces)
-    given = given_objects(dialect, snapshot, chosen.rows, context, state.fed)
+        yield from dialect.prepare(chosen.objects, pieces)
+    given = given_objects(dialect, snapshot, chosen.objects, context, state.fed)
     if state.good.memory is not None:
         given = given._replace(good=state.good.memory.units)
     effect = yield from given.in_effect(pieces)
     configurations = dialect.tables.of(FRRK8S_CONFIGURATION).all(snapshot)
     problems = (
-        *chosen.problems,
+        *dialect.selections.of(snapshot, dialect.options.namespace).problems,
         *ineffective(configurations, dialect.options.namespace),
         *effect.merge.problems,
     )

@@ -36,7 +36,7 @@ from reconcilers.frrk8s.route_sets import (
 )
 from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
 from reconcilers.frrk8s.router_rows import SortedPrefixes
-from reconcilers.frrk8s.selection import ObjectSelections, Selected
+from reconcilers.frrk8s.selection import ObjectSelections
 from reconcilers.frrk8s.service_statuses import SERVICE_STATUSES
 from reconcilers.frrk8s.stored_state import STORED_STATE
 from reconcilers.frrk8s.unit_parts import KERNEL_ROUTES, Unit
@@ -46,6 +46,7 @@ from reconcilers.model import (
     ref_to,
 )
 from reconcilers.of_tables import OfTables
+from reconcilers.selected_objects import Selected
 from reconcilers.sliced_work import Pieces, Slices
 from resources.core import Node
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
@@ -158,7 +159,9 @@ class Frrk8sDialect(Dialect):
         """Merge the FRRConfigurations that select the node, and what other dialects feed."""
         return compile_node(self, snapshot, context)
 
-    def selected(self, snapshot: Snapshot, node: Node | None) -> Selected:
+    def selected(
+        self, snapshot: Snapshot, node: Node | None
+    ) -> Selected[tuple[FRRConfiguration, ...]]:
         """Return the objects that select a node."""
         labels = node.metadata.labels if node is not None else {}
         return self.selections.of(snapshot, self.options.namespace).of(labels)

@@ -53,11 +53,11 @@ def operate(
         groups.setdefault(group, []).append(node)
     nodes: list[NodesOutcome] = []
     for of_group in groups.values():
-        rows = selections.of(of_group[0].metadata.labels).rows
+        rows = selections.of(of_group[0].metadata.labels).objects
         of_nodes = yield from _of_nodes(dialect, snapshot, context, of_group, rows, pieces)
         nodes.append(of_nodes)
     dialect.merger.forget_unused()
-    problems = selections.of({}).problems
+    problems = selections.problems
     outcome = ClusterOutcome(tuple(nodes), dialect.options.on_conflict == "isolate")
     reported += yield from conditions(objects, outcome, pieces, problems)
     refs = tuple({condition.object: None for condition in reported})

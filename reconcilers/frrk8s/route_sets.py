@@ -27,7 +27,7 @@ ADDRESS_TYPE: Final = "Prefix"
 
 
 class RouteSet(NamedTuple):
-    """The routes of neighbours that are advertised the same (`reconcilers.dialect.RouteSetRules`)."""
+    """The routes of neighbours that are advertised the same (`NodeIntent.route_sets`)."""
 
     name: str
     exports: Mapping[Key, tuple[Routes, ...]]

@@ -38,7 +38,7 @@ class PrefixSessions:
         self._nodes: dict[ObjectKey, tuple[FRRConfiguration, list[str]]] = {}
         """The objects, each with the nodes that it selects."""
         for node in dialect.tables.nodes.all(snapshot):
-            for row in selection.of(node.metadata.labels).rows:
+            for row in selection.of(node.metadata.labels).objects:
                 self._nodes.setdefault(row.key, (row, []))[1].append(node.metadata.name)
         self._established: dict[tuple[str, str], set[str]] = {}
         """The nodes, by VRF and neighbor."""

@@ -21,12 +21,14 @@ from reconcilers.metallb.compile_node import compile_node
 from reconcilers.metallb.explain import EXPLANATION
 from reconcilers.metallb.generated import RENDERING
 from reconcilers.metallb.node_objects import WRITTEN_OBJECTS
+from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.operate import OPERATION
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
 from reconcilers.metallb.route_sources import MetalLBServiceSource
-from reconcilers.metallb.selection import ObjectSelections, Selected
+from reconcilers.metallb.selection import ObjectSelections
 from reconcilers.metallb.service_statuses import SERVICE_STATUSES
 from reconcilers.metallb.stored_state import STORED_STATE
+from reconcilers.selected_objects import Selected
 from reconcilers.sliced_work import Slices
 from resources.core.kinds import ENDPOINT_SLICE, NODE, SECRET, SERVICE
 from resources.kind import Kind
@@ -110,7 +112,7 @@ class MetalLBDialect(Dialect):
         """Translate the BGPPeers of the node; routes come of Services, by the rules of each peer."""
         return compile_node(self, snapshot, context)
 
-    def selected(self, snapshot: Snapshot, node: str) -> Selected:
+    def selected(self, snapshot: Snapshot, node: str) -> Selected[Objects]:
         """Return the objects that concern a node."""
         labels = self.labels(snapshot, node)
         return self._selections.of(snapshot, self.options.namespace).of(labels)

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from reconcilers.metallb.objects import Objects
-from reconcilers.model import ObjectRef
 from reconcilers.of_tables import OfTables
+from reconcilers.selected_objects import SelectedObjects
 from resources.kind import Kind
 from resources.labels import LabelSelector, SelectorIndex
 from resources.metallb import kinds
 from resources.tables import Tables
 from statedb import Snapshot
-
-
-class Selected(NamedTuple):
-    """The objects of a node."""
-
-    objects: Objects
-    group: int
-    """Equal for the nodes of one `ObjectSelection` that the same objects concern."""
 
 
 class _Rows:
@@ -46,11 +38,11 @@ class _Rows:
         return tuple(self._rows[i] for i in sorted(set(self._index.matching(labels))))
 
 
-class ObjectSelection:
+class ObjectSelection(SelectedObjects[Objects]):
     """The objects of a namespace by the nodes that they concern."""
 
     def __init__(self, tables: Tables, snapshot: Snapshot, namespace: str) -> None:
-        self._kinds = [
+        of_kinds = [
             _Rows(
                 kind,
                 (
@@ -61,20 +53,11 @@ class ObjectSelection:
             )
             for kind in kinds.CONFIGURATION
         ]
-        self._keys = sorted(frozenset[str]().union(*(rows.keys for rows in self._kinds)))
-        self._known: dict[tuple[str | None, ...], Selected] = {}
-        self._groups: dict[tuple[ObjectRef, ...], int] = {}
-
-    def of(self, labels: Mapping[str, str]) -> Selected:
-        """Return the objects that concern a node with these labels."""
-        values = tuple([labels.get(key) for key in self._keys])
-        selected = self._known.get(values)
-        if selected is None:
-            objects = Objects(*(rows.of(labels) for rows in self._kinds))
-            refs = tuple(ref for ref, _ in objects.refs())
-            group = self._groups.setdefault(refs, len(self._groups))
-            selected = self._known[values] = Selected(objects, group)
-        return selected
+        super().__init__(
+            frozenset[str]().union(*(rows.keys for rows in of_kinds)),
+            lambda labels: Objects(*(rows.of(labels) for rows in of_kinds)),
+            lambda objects: tuple(ref for ref, _ in objects.refs()),
+        )
 
 
 class ObjectSelections(OfTables[ObjectSelection]):

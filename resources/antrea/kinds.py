@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from resources.antrea.bgppolicy import BGPPolicy, bgp_policy_errors
 from resources.antrea.egress import Egress, egress_errors
 from resources.crds.schema_markers import Column, Definition
@@ -40,5 +38,3 @@ EGRESS = Kind(
     errors=egress_errors,
     table="antrea-egresses",
 )
-
-KINDS: Final[tuple[Kind[Any], ...]] = (BGP_POLICY, EGRESS)

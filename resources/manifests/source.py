@@ -65,7 +65,6 @@ class ManifestsSource:
         kinds: Kinds,
         *,
         hold: float = 60.0,
-        scan_interval: float = SCAN_INTERVAL_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``hold``: seconds for which the loss of many objects has to last; 0: no wait."""
@@ -75,7 +74,6 @@ class ManifestsSource:
             for root in self._roots
         }
         """The roots by directory and name: some may be files."""
-        self._scan_interval = scan_interval
         self._clock = clock
         self.kinds = tuple(kinds)
         self._reparser = Reparser(kinds)
@@ -116,7 +114,7 @@ class ManifestsSource:
         """Read all files, then changed ones, until cancelled."""
         scanned = await asyncio.to_thread(scan, self._roots)
         await self._read_large(scanned.files.items())
-        for _ in self._read_found(scanned):
+        for _ in self.read_found(scanned):
             await asyncio.sleep(0)
         self._notifications = Notifications()
         with self._notifications as notifications:
@@ -162,7 +160,7 @@ class ManifestsSource:
     def _pause(self, scanned: ScanResult) -> float:
         """Return the seconds until the next scan."""
         rest = self._doubts.rest
-        pauses = [self._scan_interval, *([rest] if rest is not None else [])]
+        pauses = [SCAN_INTERVAL_SECONDS, *([rest] if rest is not None else [])]
         if scanned.missing:
             pauses.append(MISSING_SCAN_SECONDS)
         return max(JOIN_SECONDS, min(pauses))
@@ -190,12 +188,7 @@ class ManifestsSource:
             if self._catalog.was_complete(path)
         }
 
-    def read_all(self) -> None:
-        """Read all files, and emit a Replace of each kind."""
-        for _ in self._read_found(scan(self._roots)):
-            pass
-
-    def _read_found(self, scanned: ScanResult) -> Iterator[None]:
+    def read_found(self, scanned: ScanResult) -> Iterator[None]:
         """Read all files of a scan, in a step for each; emit a Replace of each kind."""
         self._found = scanned
         self._causes.clear()

@@ -80,7 +80,6 @@ class InboundUpdates:
         "path_limit_exceeded",
         "prefixes_treated_as_withdraw",
         "treated_as_withdraw",
-        "unnegotiated",
     )
 
     def __init__(
@@ -125,8 +124,6 @@ class InboundUpdates:
         """What was wrong with the last reported UPDATE, as text."""
         self.path_limit_exceeded = False
         """Whether the last processed UPDATE had more than `MAX_PATHS` paths of a prefix."""
-        self.unnegotiated = 0
-        """UPDATEs with prefixes of families that are not negotiated."""
         self.loops: Counter[str] = Counter()
         """UPDATEs whose routes are looped, by reason: `OWN_AS` or `OWN_ORIGINATOR`."""
         self.treated_as_withdraw = 0
@@ -206,8 +203,6 @@ class InboundUpdates:
         if update.end_of_rib is not None:
             self.end_of_rib.add(update.end_of_rib)
             self.last_end_of_rib = update.end_of_rib
-        if update.ignored:
-            self.unnegotiated += 1
         return update
 
     def _withdraw(self, family: Family, nlri: list[bytes], identified: list[PathNlri]) -> None:

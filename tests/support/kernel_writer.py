@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from reconcilers.kernel.options import MAIN_TABLE
 from reconcilers.kernel.writer.protocol import CODEC, Message
 from reconcilers.kernel.writer.values import (
     IPV4,
     IPV6,
-    MAIN_TABLE,
     Batch,
     Confirmed,
     Hello,

@@ -22,7 +22,7 @@ ATTRIBUTE: Final = struct.Struct("=HH")
 TYPE_MASK: Final = 0x3FFF
 
 REQUEST, ACK, DUMP = 0x1, 0x4, 0x300
-REPLACE, EXCL, CREATE, APPEND = 0x100, 0x200, 0x400, 0x800
+REPLACE, EXCL, CREATE = 0x100, 0x200, 0x400
 INTERRUPTED: Final = 0x10
 """NLM_F_DUMP_INTR: the table changed during the dump."""
 ERROR, DONE = 2, 3

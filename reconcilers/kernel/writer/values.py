@@ -19,7 +19,6 @@ VERSIONS: Final = (1, 1)
 """The first and the last version of the messages that this code speaks."""
 MAX_ROUTES: Final = 2_000
 """Routes of a batch, as the agent sends them, at the most: about 8 ms of the kernel's time."""
-MAIN_TABLE: Final = 254
 
 IPV4: Final = 2
 IPV6: Final = 10

@@ -57,7 +57,8 @@ class Directory:
         self.observer = MessageCounts(self.source)
         if restored is not None:
             self.source.restore(restored)
-        self.source.read_all()
+        for _ in self.source.read_found(scan([str(directory)])):
+            pass
 
     def pass_(self, seconds: float) -> None:
         """Let time pass, without a scan."""

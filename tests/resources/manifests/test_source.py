@@ -170,13 +170,16 @@ def test_loading_a_missing_path_is_an_error(tmp_path: Path) -> None:
         load([str(tmp_path / "none")], KINDS)
 
 
-def test_changes_of_a_watched_directory_are_emitted(tmp_path: Path) -> None:
+def test_changes_of_a_watched_directory_are_emitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resources.manifests.source.SCAN_INTERVAL_SECONDS", 60.0)
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "n.yaml").write_text(node("n"))
 
     async def watch() -> None:
-        source = ManifestsSource([tree], KINDS, scan_interval=60.0)
+        source = ManifestsSource([tree], KINDS)
         observer = MessageCounts(source)
         running = asyncio.create_task(source.run())
         try:
@@ -203,10 +206,11 @@ def test_a_request_finds_what_the_kernel_does_not_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Notifications, "watch", lambda *_: False)
+    monkeypatch.setattr("resources.manifests.source.SCAN_INTERVAL_SECONDS", 3600.0)
     (tmp_path / "n.yaml").write_text(node("n"))
 
     async def watch() -> None:
-        source = ManifestsSource([tmp_path], KINDS, scan_interval=3600.0)
+        source = ManifestsSource([tmp_path], KINDS)
         observer = MessageCounts(source)
         running = asyncio.create_task(source.run())
         try:

@@ -415,7 +415,8 @@ def test_a_source_without_watches_scans_and_names_the_directories(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Inotify, "add_watch", refuse)
-    source = ManifestsSource([tmp_path], KINDS, scan_interval=0.05)
+    monkeypatch.setattr("resources.manifests.source.SCAN_INTERVAL_SECONDS", 0.05)
+    source = ManifestsSource([tmp_path], KINDS)
     observer = MessageCounts(source)
 
     async def test(_: ManifestsSource) -> None:

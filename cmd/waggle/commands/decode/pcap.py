@@ -18,7 +18,6 @@ from speaker.message import HEADER_SIZE, MARKER, Open
 from speaker.message.open import decode_open
 from speaker.negotiated import Negotiated, negotiate
 
-BGP_PORT = 179
 _ETHERNET, _RAW, _COOKED, _COOKED2, _NULL = 1, 101, 113, 276, 0
 _MAGIC = {
     b"\xd4\xc3\xb2\xa1": "<",

@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
+from reconcilers.kernel.options import MAIN_TABLE
 from reconcilers.kernel.writer.values import (
     IPV4,
-    MAIN_TABLE,
     KernelRoute,
     NextHopSet,
     Resolved,
