@@ -16,8 +16,8 @@ from reconcilers.cilium.compile_node import Owners
 from reconcilers.cilium.node_facts import known_nodes
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
-from reconcilers.cilium.translation import translation
 from reconcilers.cilium.v1 import selection
+from reconcilers.cilium.v1.operate import translation
 from reconcilers.cilium.v1.translate import ClusterView
 from reconcilers.dialect import ClusterContext, ClusterIntent
 from reconcilers.model import Condition, Delete, Generated, ObjectRef, Problem

@@ -163,7 +163,7 @@ _OF_BFD: Final[
 def of_agent(
     dialect: Frrk8sDialect, context: MetricsContext
 ) -> Iterator[CompatMetric | CompatHistogram | None]:
-    """Yield the metrics of an agent."""
+    """Yield the metrics of FRR-k8s's daemon and of FRR's exporter."""
     sessions = [session for session in context.sessions if session.peer.dialect == context.dialect]
     yield from session_metrics(PREFIX, sessions)
     yield from bfd_metrics(PREFIX, sessions, context)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
-from reconcilers.process.codec import Codec, Hello, ProtocolError, VersionError
+from reconcilers.process.codec import Codec, Greeting, ProtocolError, VersionError
 
 M = TypeVar("M")
 
@@ -83,7 +83,7 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
                 if self._transport is None:
                     return
                 if isinstance(message, type(self._hello)):
-                    self._greet(cast("Hello", message))
+                    self._greet(cast("Greeting", message))
                 elif self._greeted:
                     self._pass_on(message)
         except (ProtocolError, VersionError) as error:
@@ -106,7 +106,7 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         """Return once there is no connection."""
         await self._gone.wait()
 
-    def _greet(self, hello: Hello) -> None:
+    def _greet(self, hello: Greeting) -> None:
         self.version = self._codec.common_version(hello)
         self._greeted = True
         self.program = hello.program

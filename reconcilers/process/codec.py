@@ -25,8 +25,8 @@ _KIND: Final = "kind"
 M = TypeVar("M")
 
 
-class Hello(Protocol):
-    """The first message in both directions. Versions that do not overlap end the connection."""
+class Greeting(Protocol):
+    """The first message in both directions, of any protocol. Versions that do not overlap end the connection."""
 
     @property
     def program(self) -> str:
@@ -44,7 +44,7 @@ class ProtocolError(Exception):
 class VersionError(Exception):
     """No version of the messages that both sides speak."""
 
-    def __init__(self, hello: Hello, versions: tuple[int, int]) -> None:
+    def __init__(self, hello: Greeting, versions: tuple[int, int]) -> None:
         theirs = "{}-{}".format(*hello.versions)
         super().__init__(
             f"{hello.program} speaks versions {theirs} of the messages, "
@@ -62,8 +62,8 @@ class Codec(Generic[M]):
             kind.__name__: _record(kind) for kind in typing.get_args(kinds)
         }
 
-    def common_version(self, hello: Hello) -> int:
-        """Return the version to speak with the sender of a `Hello`. Raises `VersionError`."""
+    def common_version(self, hello: Greeting) -> int:
+        """Return the version to speak with the sender of a `Greeting`. Raises `VersionError`."""
         first = max(self.versions[0], hello.versions[0])
         last = min(self.versions[1], hello.versions[1])
         if first > last:

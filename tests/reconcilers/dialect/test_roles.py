@@ -52,7 +52,7 @@ ROLES = {"options", "dialect", "compile_node", "route_sets", "route_sources"} | 
 OWN_FILES = {
     "antrea": "effective passwords",
     "cilium": "bfd default_router_id instances interfaces node_configs node_errors node_status objects "
-    "peer_ends pod_cidrs pod_ip_pools router_ids services sessions translation v1/annotations "
+    "peer_ends pod_cidrs pod_ip_pools router_ids services sessions v1/annotations "
     "v1/names v1/selection v1/translate",
     "frrk8s": "blocked claim_table claims configuration_text exports in_effect "
     "isolation/isolated_objects isolation/order isolation/references isolation/relations "

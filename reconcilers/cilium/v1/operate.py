@@ -1,4 +1,4 @@
-"""The objects of v2 that the operator generates for Cilium's v1 policies.
+"""The operator's part for v1: the objects of v2 that it generates for policies.
 
 Each has its policy as controller, so that the API server garbage-collects it with the policy. An object
 without that owner reference is left unchanged, whatever its name; an object that the translation of its
