@@ -26,7 +26,7 @@ M = TypeVar("M")
 
 
 class Greeting(Protocol):
-    """The first message in both directions, of any protocol. Versions that do not overlap end the connection."""
+    """The first message of any protocol. Versions that do not overlap end the connection."""
 
     @property
     def program(self) -> str:
