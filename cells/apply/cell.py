@@ -12,9 +12,11 @@ from cells.apply.session_addresses import SessionAddressLoop
 from cells.apply.session_readings import NextHopWriter, SessionReadings, UnsentRoutesWriter
 from cells.apply.verification import DriftMetrics, VerificationLoop
 from cells.hive import Group, Wiring, provide
+from cells.hive.jobs import Jobs
 from cells.intent.cell import BfdRunner
 from cells.observability.metrics import MetricsCollector
 from cells.options import ApplyOptions
+from cells.speaker.events import SpeakerEvents
 from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
@@ -53,15 +55,24 @@ def make_runner(
     return Runner(database, statuses, reconcilers, report=outcomes.note)
 
 
+def make_session_readings(
+    database: Database,
+    intent_tables: IntentTables,
+    speaker: SpeakerPort,
+    events: SpeakerEvents,
+    jobs: Jobs,
+) -> SessionReadings:
+    """Return the job that reads the sessions, for next hops and routes that are not sent."""
+    writers = (NextHopWriter(database, intent_tables), UnsentRoutesWriter(database, intent_tables))
+    return SessionReadings(speaker, events, writers, jobs)
+
+
 WIRING = Wiring(
     provides=(FirstPass, ApplyLoop, Runners, make_runner),
     private=(
         ApplyLog,
         VerificationLoop,
         SessionAddressLoop,
-        NextHopWriter,
-        UnsentRoutesWriter,
-        SessionReadings,
         LearnedLimitLoop,
         PeerLimitReport,
         ConfigurationMetrics,
@@ -72,7 +83,7 @@ WIRING = Wiring(
         LearnedLimitLoop,
         ApplyLoop,
         VerificationLoop,
-        SessionReadings,
+        make_session_readings,
         PeerLimitReport,
     ),
     contributes=(

@@ -7,7 +7,7 @@ all, so that an idle agent sleeps.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
@@ -25,6 +25,13 @@ INTERVAL_SECONDS: Final = 0.2
 """Between two readings, at least."""
 POLL_INTERVAL_SECONDS: Final = 10.0
 """Between two readings without an event, at most."""
+
+
+class StatusWriter(Protocol):
+    """Writes rows that follow from the status of all sessions."""
+
+    def write(self, statuses: Sequence[PeerStatus]) -> None:
+        """Write the rows that differ."""
 
 
 class NextHopWriter:
@@ -83,13 +90,12 @@ class SessionReadings:
         self,
         speaker: SpeakerPort,
         events: SpeakerEvents,
-        next_hops: NextHopWriter,
-        unsent_routes: UnsentRoutesWriter,
+        writers: Sequence[StatusWriter],
         jobs: Jobs,
     ) -> None:
         self._speaker = speaker
         self._signal = Signal(events.observable)
-        self._writers = (next_hops, unsent_routes)
+        self._writers = writers
         jobs.add("session-readings", self._run)
 
     async def _run(self) -> None:

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import structlog
 from opentelemetry import trace
 from opentelemetry.trace import Span
+from reactivex.subject import Subject
 
 from cells.hive import Health
 from cells.hive.jobs import Jobs
@@ -76,6 +77,8 @@ class BfdFollower:
         self._heard_at = clock()
         """When the last message came."""
         self._was_connected = False
+        self.changes: Subject[Change] = Subject()
+        """Changes of sessions, after their effect on BGP."""
         client.follow(self._connected, self._received, self._disconnected)
         events.observable.subscribe(self._event)
         tables = (intent_tables.peers, intent_tables.instances)
@@ -103,7 +106,9 @@ class BfdFollower:
                     # First of all: a path that is down costs packets.
                     self._end(self._coupling.changed(changes, now))
                     for change in changes:
+                        self._sessions.state_changed(change)
                         _report_change(change, span)
+                        self.changes.on_next(change)
             case Statuses():
                 self._sessions.reported(message)
                 self._end(self._coupling.reported(message.sessions, now))
@@ -146,6 +151,10 @@ class BfdFollower:
             self._coupling.bgp_changed(
                 (event.instance, event.peer), self._clock(), established=event.new == ESTABLISHED
             )
+
+    def holds(self, instance: str, peer: str) -> bool:
+        """Return whether a peer waits for its BFD session."""
+        return self._coupling.holds((instance, peer), self._sessions.key_of(instance, peer))
 
     # Rows
 

@@ -15,10 +15,12 @@ import time
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Final, final
 
+from msgspec.structs import replace
 from reactivex import Observable
 from reactivex.subject import Subject
 
 from reconcilers.bfd.process.values import (
+    Change,
     Message,
     RemoveSessions,
     SessionStatus,
@@ -34,7 +36,7 @@ from reconcilers.target.reconciler import Description, NotNow, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
 from resources.host import Host
 from resources.tables import Tables
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.values import Key, SessionKey, Settings, State
 from statedb import Database, Snapshot
 
 KEPT_SECONDS: Final = 60.0
@@ -52,8 +54,14 @@ class BfdSessions(SingleValue):
         tables: Tables,
         send: Callable[[Message], None],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        keys: Callable[[str, str], Key | None] = lambda *_: None,
     ) -> None:
-        """``send``: a message to the process; dropped without a connection."""
+        """``send``: a message to the process; dropped without a connection.
+
+        ``keys`` returns the key of a session, given instance and peer; after a change of one the
+        sessions are to be computed again (`keys_changed`).
+        """
         self._changes: Subject[object] = Subject()
         self.description = Description(
             name="bfd-session",
@@ -67,6 +75,7 @@ class BfdSessions(SingleValue):
         self._intent = intent
         self._host = tables.host
         self._send = send
+        self._keys_of = keys
         self._clock = clock
         self._addresses: dict[tuple[str, str], str] = {}
         """Of peers on an interface, as long as they are configured."""
@@ -137,12 +146,31 @@ class BfdSessions(SingleValue):
             self._outdated = True
             self._changes.on_next(None)
 
+    def state_changed(self, change: Change) -> None:
+        """Take a change of a session: its next status comes later."""
+        status = self.statuses.get(change.key)
+        if status is not None:
+            self.statuses[change.key] = status._replace(
+                state=change.after,
+                diagnostic=change.diagnostic,
+                since=time.time(),
+                ups=status.ups + (change.after is State.UP),
+                remote_state=change.remote_state,
+                remote_diagnostic=change.remote_diagnostic,
+            )
+
     def neighbors_found(self, addresses: Mapping[tuple[str, str], str]) -> None:
         """Take the addresses of peers on interfaces; known addresses stay until others are known."""
         if any(self._addresses.get(peer) != address for peer, address in addresses.items()):
             self._addresses.update(addresses)
             self._read = None
             self._changes.on_next(None)
+
+    def keys_changed(self) -> None:
+        """Compute the wanted sessions of the present rows and keys, and reconcile them soon."""
+        self._read = None
+        self.read(self._database.snapshot())
+        self._changes.on_next(None)
 
     def read(self, snapshot: Snapshot) -> None:
         """Compute the wanted sessions, if what they depend on has changed."""
@@ -177,7 +205,10 @@ class BfdSessions(SingleValue):
         if instance is None or peer.bfd is None:
             return None
         name = (peer.instance, peer.name)
-        return wanted_session(peer, instance, self._addresses.get(name), host, present)
+        session = wanted_session(peer, instance, self._addresses.get(name), host, present)
+        if session is None or (own := self._keys_of(*name)) is None:
+            return session
+        return session[0], replace(session[1], key=own)
 
     # The reconciler
 

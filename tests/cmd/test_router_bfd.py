@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from cells.bfd.following import START_SECONDS
 from reconcilers.bfd.process.values import (
     CODEC,
     Change,
@@ -22,6 +23,7 @@ from reconcilers.bfd.process.values import (
     Statuses,
     Wanted,
 )
+from reconcilers.bfd.rows import NO_PROCESS
 from speaker.api import PeerConfig, StateChanged
 from speaker.bfd.values import Diagnostic, Key, SessionKey, Settings, State
 from tests.reconcilers.bfd.build import status_of
@@ -45,12 +47,14 @@ class Lab:
         self._path = tmp_path / "router.yaml"
         self._decoder = CODEC.decoder()
         self._sent: list[Message] = []
-        self.bfd = RouterBfd(cast("Any", self), lambda _: None, lambda: self.now)
+        self.lines: list[str] = []
+        self.bfd = RouterBfd(cast("Any", self), self.lines.append, lambda: self.now)
         self.load(*neighbors)
-        client: Any = self.bfd._client
+        client: Any = self.bfd.client
         self._client = client
         client.connection_made(self)
         client.data_received(CODEC.encode(Hello("waggle-bfd")))
+        self.report()
 
     def load(self, *neighbors: str) -> None:
         self._path.write_text(f"{HEAD}neighbors: [{', '.join(neighbors)}]\n")
@@ -59,6 +63,12 @@ class Lab:
         for peer in config.peers():
             assert isinstance(peer, PeerConfig)
             self.set_peer(INSTANCE, cast("PeerConfig", self.bfd.held(peer)))
+        self.settle()
+
+    def settle(self) -> None:
+        """Do what the jobs do after a change."""
+        self.bfd.follower.refresh()
+        self.bfd.runner.run(self.now)
 
     def sent(self) -> list[Message]:
         """Return the messages since the last call, but for the greeting."""
@@ -71,15 +81,18 @@ class Lab:
                 Changes((Change(KEY, before, after, diagnostic, State.UP, 0, True, 7, 150_000),))
             )
         )
+        self.settle()
 
     def report(self, *statuses: SessionStatus) -> None:
         """Have the process report all its sessions."""
         self._client.data_received(CODEC.encode(Statuses(statuses, last=True)))
+        self.settle()
 
     def bgp(self, old: str, new: str) -> None:
         self.bfd.event(
             StateChanged(instance=INSTANCE, peer="tor", address=None, old=old, new=new, reason="")
         )
+        self.settle()
 
     # The connection
 
@@ -155,11 +168,13 @@ def test_a_neighbor_that_its_interface_hears_no_longer_keeps_its_session(tmp_pat
     """BFD is there to find out why: without its session it would be AdminDown, and no failure."""
     lab = Lab(tmp_path, "{name: tor, interface: eth0, asn: 65001, bfd: quick}")
     lab.sent()
-    lab.statuses = [SimpleNamespace(name="tor", interface="eth0", address="fe80::9")]
-    lab.bfd._check()
+    lab.statuses = [
+        SimpleNamespace(instance=INSTANCE, name="tor", interface="eth0", address="fe80::9")
+    ]
+    lab.settle()
     assert lab.sent() == [SetSessions((Wanted(SessionKey("fe80::9", "", "eth0"), QUICK),))]
-    lab.statuses = [SimpleNamespace(name="tor", interface="eth0", address=None)]
-    lab.bfd._check()
+    lab.statuses = [SimpleNamespace(instance=INSTANCE, name="tor", interface="eth0", address=None)]
+    lab.settle()
     assert lab.sent() == []
 
 
@@ -185,7 +200,7 @@ def test_a_neighbor_that_becomes_strict_keeps_its_session(tmp_path: Path) -> Non
     lab.load(TOR % "{profile: quick, strict: true}")
     assert lab.configs["tor"].disabled_reason is None
     lab.bgp("Established", "Idle")
-    lab.bfd._check()
+    lab.settle()
     assert lab.configs["tor"].disabled_reason == WAITS
 
 
@@ -205,7 +220,7 @@ def test_the_sessions_of_the_api_are_those_of_the_file_with_what_the_process_rep
 ) -> None:
     strict = "{name: spine, address: 192.0.2.12, asn: 65001, bfd: {profile: quick, strict: true}}"
     lab = Lab(tmp_path, TOR % "{profile: quick}", strict, "{address: 192.0.2.13, asn: 65001}")
-    tor, spine = lab.bfd.items(None, None)
+    spine, tor = lab.bfd.items(None, None)
     assert (tor.node, tor.instance, tor.peer) == ("192.0.2.1", INSTANCE, "tor")
     assert (tor.address, tor.profile, tor.state) == ("192.0.2.11", "quick", "Unknown")
     assert (tor.strict, spine.strict) == (False, True)
@@ -224,5 +239,8 @@ def test_without_the_process_the_sessions_have_that_as_their_problem(tmp_path: P
     lab = Lab(tmp_path, TOR % "{profile: quick}")
     lab.report(status_of(KEY))
     lab._client.connection_lost(None)
+    lab.settle()
+    lab.now += START_SECONDS
+    lab.settle()
     (tor,) = lab.bfd.items(None, None)
-    assert (tor.state, tor.problem) == ("Unknown", "there is no connection to waggle-bfd")
+    assert (tor.state, tor.problem) == ("Unknown", NO_PROCESS)

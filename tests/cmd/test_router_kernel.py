@@ -13,7 +13,8 @@ from reconcilers.model import Peer, PrefixRule
 from tests.support.looptime import run
 from tests.support.wait import until
 from waggle.commands.router.config import load
-from waggle.commands.router.kernel import REPORT_SECONDS, RouterKernel
+from waggle.commands.router.jobs import REPORT_SECONDS
+from waggle.commands.router.kernel import RouterKernel
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\nkernel: true\n"
 
@@ -33,11 +34,11 @@ def test_next_hops_of_neighbours_are_resolved_until_the_file_has_them_no_more(
         kernel = RouterKernel(cast("Any", speaker), options, print)
 
         def next_hops() -> list[tuple[str, ...]]:
-            rows = kernel._intent.next_hops.all(kernel._database.snapshot())
+            rows = kernel._rows.intent.next_hops.all(kernel._rows.database.snapshot())
             return [row.addresses for row in rows]
 
         kernel.configure(config)
-        reading = asyncio.create_task(kernel._read_sessions())
+        reading = asyncio.create_task(kernel.readings._run())
         await until(lambda: next_hops() == [("198.51.100.1",)])
         reading.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -67,6 +68,7 @@ class Kernel:
         options = load(self._path).fib()
         assert options is not None
         self.kernel = RouterKernel(cast("Any", SimpleNamespace()), options, self.lines.append)
+        self.rows = self.kernel._rows
 
     def configure(self, *neighbors: str, more: str = "") -> None:
         self._path.write_text(f"{HEAD}{more}neighbors: [{', '.join(neighbors)}]\n")
@@ -74,7 +76,7 @@ class Kernel:
 
     @property
     def peers(self) -> dict[str, Peer]:
-        rows = self.kernel._intent.peers.all(self.kernel._database.snapshot())
+        rows = self.rows.intent.peers.all(self.rows.database.snapshot())
         return {row.name: row for row in rows}
 
 
@@ -88,7 +90,7 @@ def test_the_instance_and_the_neighbours_are_those_of_the_file(tmp_path: Path) -
     async def scenario() -> None:
         lab = Kernel(tmp_path)
         lab.configure(TOR % "", "{name: leaf, interface: eth7, asn: external}")
-        (instance,) = lab.kernel._intent.instances.all(lab.kernel._database.snapshot())
+        (instance,) = lab.rows.intent.instances.all(lab.rows.database.snapshot())
         assert (instance.name, instance.local_asn, instance.vrf) == ("router", 65000, None)
         assert (instance.router_id, instance.dialect) == ("192.0.2.1", "router")
         assert lab.kernel._node.name == "192.0.2.1"
@@ -118,8 +120,8 @@ def test_what_a_neighbour_may_send_is_what_its_import_policy_names(tmp_path: Pat
 def test_what_becomes_wrong_is_a_line_and_so_is_its_end(tmp_path: Path) -> None:
     async def scenario() -> None:
         lab = Kernel(tmp_path)
-        scope = lab.kernel._health.scope("writer")
-        task = asyncio.create_task(lab.kernel._report_problems())
+        scope = lab.kernel._jobs.health.scope("writer")
+        task = asyncio.create_task(lab.kernel._jobs._report_problems())
         reports: list[Callable[[], None]] = [
             lambda: scope.ok("well"),
             lambda: scope.degraded("not permitted"),

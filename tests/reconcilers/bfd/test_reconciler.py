@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reconcilers.bfd.process.values import Message, RemoveSessions, SetSessions, Statuses
+from reconcilers.bfd.process.values import Change, Message, RemoveSessions, SetSessions, Statuses
 from reconcilers.bfd.reconciler import KEPT_SECONDS, BfdSessions
 from reconcilers.model import (
     Instance,
@@ -16,7 +16,7 @@ from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from resources.tables import Tables
 from speaker.api import BfdProfile
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
 from statedb import Database
 from tests.reconcilers.bfd.build import status_of
 
@@ -182,3 +182,21 @@ def test_a_peer_that_goes_without_a_connection_has_no_session_after_it() -> None
     agent.bfd.disconnected()
     assert agent.peers() == []
     assert agent.connect(KEY) == [RemoveSessions((KEY,))]
+
+
+def test_a_change_is_known_before_the_next_status_of_its_session() -> None:
+    agent = Agent()
+    agent.peers(PEER)
+    agent.connect(KEY)
+    before = agent.bfd.statuses[KEY]
+    down = Change(KEY, State.UP, State.DOWN, Diagnostic.NONE, State.UP, 0, True, 7, 150_000)
+    agent.bfd.state_changed(down)
+    assert (agent.bfd.statuses[KEY].state, agent.bfd.statuses[KEY].ups) == (State.DOWN, before.ups)
+    agent.bfd.state_changed(down._replace(before=State.DOWN, after=State.UP))
+    # As in its next status: that is no other loss.
+    assert (agent.bfd.statuses[KEY].state, agent.bfd.statuses[KEY].ups) == (
+        State.UP,
+        before.ups + 1,
+    )
+    agent.bfd.state_changed(down._replace(key=OTHER))
+    assert OTHER not in agent.bfd.statuses

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -124,7 +123,6 @@ class NeighborBfd:
         self._speaker = speaker
         self._events = events
         self._sessions: RouterBfd | None = None
-        self._task: asyncio.Task[None] | None = None
 
     def configured(self, config: Config) -> None:
         """Have the sessions of a file."""
@@ -135,8 +133,10 @@ class NeighborBfd:
 
             self._sessions = RouterBfd(self._speaker, _report)
             self._events.follow(self._sessions.event)
-            self._task = asyncio.create_task(self._sessions.run(config.bfd_socket))
-        self._sessions.configured(config)
+            self._sessions.configured(config)
+            self._sessions.start()
+        else:
+            self._sessions.configured(config)
 
     def held(self, peer: AnyPeer) -> AnyPeer:
         """Return a neighbour as the speaker has it: down while it waits for BFD."""
@@ -148,10 +148,8 @@ class NeighborBfd:
 
     async def stop(self) -> None:
         """End the sessions: their neighbours keep BGP, which is ended by itself."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        if self._sessions is not None:
+            await self._sessions.stop()
 
 
 async def _main(path: Path, config: Config, speaker: Speaker, events: Events) -> int:
