@@ -8,7 +8,7 @@ PARALLEL ?= -n auto --dist loadgroup
 # Tests start a thousand programs, each of which would compile all of its modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-vm ovnk-edits unit properties soak mutants check format lock manifests compiled test-compiled test-pure check-native bench bench-antrea bench-frrk8s bench-speed sbom clean help
+.PHONY: run test test-vm ovnk-edits unit properties soak mutants check format lock manifests compiled test-compiled test-pure check-native bench bench-antrea bench-frrk8s bench-fib bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -107,6 +107,10 @@ bench-antrea: $(VENV)/.installed-dev  ## BGPPolicies of Antrea beside the same c
 
 bench-frrk8s: $(VENV)/.installed-dev  ## FRRConfigurations of a node, of a cluster and in a review (ARGS=--help)
 	@$(BIN)/python -m bench.bench_frrk8s $(ARGS)
+
+bench-fib: $(VENV)/.installed-dev  ## routes into the kernel, beside BIRD and FRR: all steps, and each goal with its verdict (as root; ARGS="--rounds 1", ARGS=--help)
+	@tests/support/install-routers
+	@$(BIN)/python -m bench.bench_fib --all $(ARGS)
 
 bench-speed: $(VENV)/.installed-dev build/bench-tester  ## the speaker against other routers (ARGS=--full, ARGS=--help)
 	@tests/support/install-routers
