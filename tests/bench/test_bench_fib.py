@@ -1,0 +1,77 @@
+"""The verdicts of the bench of kernel routes, and its peer that listens."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+from bench.bench_fib import Results, Run
+from bench.fib.lab import Figure
+from bench.fib.listener import _listen
+from speaker.nlri import prefix_to_wire
+from tests.speaker.raw import ATTRIBUTES, update
+
+SINGLE = prefix_to_wire("198.18.0.0/24")[1]
+
+
+def verdicts(capsys: pytest.CaptureFixture[str], results: Results) -> list[str]:
+    capsys.readouterr()
+    missed = results.report()
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("M")]
+    assert missed == sum(line.startswith("MISSED") for line in lines)
+    return lines
+
+
+def test_goals_are_ratios_of_medians_and_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    results = Results(Run(4, 1000, frozenset()))
+    results.figures = {
+        ("install", "waggle"): [Figure(n, 0.5) for n in (0.3, 0.4, 9.0)],
+        ("install", "bird"): [Figure(1.0, 0.4)],
+        ("restart", "waggle"): [Figure(0.2, 0.0, 1.0)],
+    }
+    results.megabytes = 28
+    assert verdicts(capsys, results) == [
+        "MET     restart, seconds: 0.2 (goal 0.5)",
+        "MISSED  restart, writes: 1 (goal 0)",
+        "MET     install, seconds of waggle in seconds of bird: 0.4 (goal 0.8)",
+        "MISSED  install, cpu of waggle in cpu of bird: 1.25 (goal 1)",
+        "MET     megabytes of the writer: 28 (goal 60)",
+    ]
+
+
+def test_changes_have_the_99th_percentile_of_all_rounds(capsys: pytest.CaptureFixture[str]) -> None:
+    results = Results(Run(4, 1000, frozenset({"pass_on"})))
+    quick, slow = Figure(1.0, 0.0, changes=(1.0,) * 50), Figure(2.0, 0.0, changes=(2.0,) * 50)
+    results.figures = {
+        ("pass on in load", "router"): [quick, slow],
+        ("pass on in load", "without"): [quick, quick],
+    }
+    (line,) = verdicts(capsys, results)
+    assert line == "MISSED  pass on in load, seconds of router in seconds of without: 2 (goal 1.5)"
+
+
+def test_the_listener_prints_the_changes_of_one_route_and_counts_the_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ours, its = socket.socketpair()
+    listening = threading.Thread(target=_listen, args=(its, 64702, "10.99.0.14", SINGLE))
+    with ours, its:
+        listening.start()
+        others = [bytes((24, 20, n >> 8, n & 255)) for n in range(1000)]
+        messages = [
+            update(ATTRIBUTES, SINGLE),
+            update(ATTRIBUTES, b"".join(others[:500])),
+            update(ATTRIBUTES, b"".join(others[500:])),
+            update(b"", withdrawn=SINGLE),
+        ]
+        octets = b"".join(messages)
+        # Messages are cut anywhere on their way.
+        for at in range(0, len(octets), 700):
+            ours.sendall(octets[at : at + 700])
+        ours.shutdown(socket.SHUT_WR)
+        listening.join(30)
+    first, count, last = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert (first[1], count, last[1]) == ("1", ["#", "1001"], "0")
+    assert float(first[0]) <= float(last[0])
