@@ -160,14 +160,13 @@ def _filter(monitor: socket.socket, tables: frozenset[KernelTable]) -> None:
         (equal, 1, 0, DELETE_ROUTE),
         (give, 0, 0, everything),
     ]
-    wanted = {
-        (
-            table.table if table.table <= LARGEST_OCTET else _COMPATIBLE,
-            # Of another table all arrive: a route of another protocol may replace one of these.
-            table.protocol if table.table == MAIN_TABLE else None,
-        )
-        for table in tables
-    }
+    wanted = set()
+    for table in tables:
+        is_octet = table.table <= LARGEST_OCTET
+        # Of a small table all arrive: a route of another protocol may replace one of these. Main and
+        # the tables of VRFs may have as many routes as the Internet.
+        protocol = None if is_octet and table.table != MAIN_TABLE else table.protocol
+        wanted.add((table.table if is_octet else _COMPATIBLE, protocol))
     for octet, protocol in sorted(wanted, key=str):
         program.append((load, 0, 0, HEADER.size + 4))
         if protocol is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.test_kernel_routes import OURS, PORT, PREFIX, accepting, running
+from tests.interop.test_kernel_routes import OTHERS, OURS, PORT, PREFIX, accepting, running
 from tests.support.netns import DEVICE, Link
 from tests.support.routers import KINDS, PeerSettings, RouterSettings
 from tests.support.routers.base import IPV4, IPV6
@@ -49,6 +49,33 @@ def test_ipv6_routes_follow_their_peers(
         found.until({PREFIX6: list(TWO), OTHERS6: [TWO[0]]})
         two.stop()
         found.until({PREFIX6: [TWO[0]], OTHERS6: [TWO[0]]})
+
+
+@pytest.mark.parametrize("kind", ["bird", "frr"])
+def test_a_path_over_another_as_follows_the_best_one(
+    kind: str, need_router: NeedRouter, link: Link, tmp_path: Path
+) -> None:
+    """Of equal length, and no equal path without --fib-multipath-relax."""
+    need_router(kind)
+    link.left.add_address(f"{OURS[0]}/24")
+    session = PeerSettings(OURS[0], 64710, port=PORT, families=(IPV4,), passive=True)
+    ases = {"10.99.0.11": 64701, "10.99.0.12": 64702}
+    routers = []
+    for address, asn in ases.items():
+        link.right.add_address(f"{address}/24")
+        settings = RouterSettings(asn, address, (address,), (session,), PORT)
+        routers.append(KINDS[kind](settings, link.right, tmp_path / f"router-{asn}"))
+    neighbors = ({"address": address, "asn": asn} for address, asn in ases.items())
+    first, second = ases
+    with running(link, tmp_path, routers, accepting(*neighbors)) as found:
+        one, two = routers
+        # It is the older one, and has the lower router ID.
+        one.announce(PREFIX)
+        found.until({PREFIX: [first]})
+        two.announce(PREFIX, OTHERS)
+        found.until({PREFIX: [first], OTHERS: [second]})
+        one.withdraw(PREFIX)
+        found.until({PREFIX: [second], OTHERS: [second]})
 
 
 @pytest.mark.parametrize("kind", ["bird", "frr"])
