@@ -48,6 +48,7 @@ from speaker.nlri import IPV4_UNICAST
 from tests.cells.kernel.jobs import TestJobs
 from tests.reconcilers.kernel.reconciler.agent import (
     BOTH,
+    MAIN,
     NUMBERED,
     ONE,
     PREFIX,
@@ -267,6 +268,22 @@ def test_the_span_of_a_batch_of_best_paths_has_its_prefixes_and_the_peers_that_s
     contexts, _ = agent.kernel.causes.take()
     assert contexts == [span.context]
     assert [status.message for status in scope.report()] == ["1 instances"]
+
+
+def test_without_tracing_no_change_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    described: list[object] = []
+    monkeypatch.setattr(following, "_describe", lambda *given: described.append(given))
+    agent, speaker, jobs = Agent(), Speaker(), TestJobs()
+    port = cast("SpeakerPort", speaker)
+    BestPathFollower(agent.db, agent.intent, port, agent.kernel, FibOptions(), health(), jobs.given)
+
+    async def scenario() -> None:
+        async with jobs.running():
+            agent.start()
+            await until(lambda: agent.kernel.wanted_tables.route(MAIN, wire(PREFIX)))
+
+    looptime.run(scenario())
+    assert described == []
 
 
 def test_the_span_has_the_peers_whose_paths_are_new_or_gone() -> None:
