@@ -52,6 +52,8 @@ LIMITS: Final = {("lose", "seconds"): 0.05, ("restart", "seconds"): 0.5, ("resta
 """Waggle's own."""
 WRITER_MEGABYTES: Final = 60
 FEWER_ROUTES: Final = 10_000
+LEAST_SECONDS: Final = 0.001
+"""What is measured of few routes may be less."""
 STEPS: Final = ("ecmp", "change", "restart", "pass_on")
 """Options that add steps."""
 
@@ -107,7 +109,9 @@ class Results:
         goals = GOALS if self.run.family == 4 else GOALS_IPV6
         for (step, what, name, other), goal in goals.items():
             if {(step, name), (step, other)} <= self.figures.keys():
-                ratio = self.median(step, name, what) / self.median(step, other, what)
+                ratio = self.median(step, name, what) / max(
+                    LEAST_SECONDS, self.median(step, other, what)
+                )
                 yield f"{step}, {what} of {name} in {what} of {other}", ratio, goal
         if self.megabytes:
             yield "megabytes of the writer", self.megabytes, WRITER_MEGABYTES

@@ -205,7 +205,7 @@ class Lab:
         for command, there in (("enable single", True), ("disable single", False)):
             began = time.monotonic()
             self._third.ask(command)
-            yield self._listener.until(there=there) - began
+            yield self._listener.until(there=there, after=began) - began
             time.sleep(pause)
 
     def _one_change(self, pause: float) -> Iterator[float]:

@@ -1,7 +1,7 @@
 """A peer over IPv4 that takes all routes, and prints when one of them is announced and withdrawn.
 
 A line is the time, by the monotonic clock, and whether the route is there: ``12.5 1``; or the number of
-prefixes that were announced, about every thousand: ``# 12000``.
+prefixes that were announced until then, of messages with several: ``# 12000``.
 
 ``python -m bench.fib.listener ADDRESS PORT AS PREFIX``
 """
@@ -24,7 +24,6 @@ from speaker.nlri import IPV4_UNICAST, decode_prefixes, prefix_to_wire
 from tests.support.netns import Namespace
 
 _UPDATE: Final = 2
-_STEP: Final = 1000
 LIMIT_SECONDS: Final = 120.0
 
 
@@ -39,7 +38,7 @@ class Listener:
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._changes: queue.SimpleQueue[tuple[float, bool]] = queue.SimpleQueue()
         self.count = 0
-        """Prefixes that were announced, to the thousand."""
+        """Prefixes that were announced, of messages with several."""
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -52,11 +51,11 @@ class Listener:
             else:
                 self._changes.put((float(first), second == "1"))
 
-    def until(self, *, there: bool) -> float:
-        """Return the time at which the route was announced, or withdrawn."""
+    def until(self, *, there: bool, after: float) -> float:
+        """Return the time at which the route was announced, or withdrawn, after a time."""
         while True:
             at, is_there = self._changes.get(timeout=LIMIT_SECONDS)
-            if is_there is there:
+            if is_there is there and at > after:
                 return at
 
     def close(self) -> None:
@@ -87,7 +86,7 @@ def _listen(connection: socket.socket, asn: int, router_id: str, prefix: bytes) 
     identifier = int.from_bytes(socket.inet_aton(router_id), "big")
     message = Open(asn=asn, hold_time=0, router_id=identifier, capabilities=capabilities)
     connection.sendall(message.encode() + KEEPALIVE)
-    count = reported = 0
+    count = 0
     for kind, body in _messages(connection):
         if kind != _UPDATE:
             continue
@@ -100,9 +99,8 @@ def _listen(connection: socket.socket, asn: int, router_id: str, prefix: bytes) 
         ):
             if prefix in prefixes:
                 print(time.monotonic(), there, flush=True)
-        count += len(announced)
-        if count >= reported + _STEP:
-            reported = count
+        if len(announced) > 1:
+            count += len(announced)
             print("#", count, flush=True)
 
 
