@@ -132,7 +132,7 @@ NOT_OURS = {
 """What the pages quote of other programs, and what is no message."""
 OF_OBJECTS = re.compile(
     r"\.\.\.|https://[\w.:]+\d|spec\.[\w.\[\]]+|\b\d[\w.:]*[-\w:]*|\bN\b|[A-Z]\w+(?:/[\w-]+)+"
-    r"|kube-system/[\w-]+|worker-\d(?:, worker-\d)*|'[\w-]+'|\bcilium\b|enable-\S+=true"
+    r"|in ConfigMap|kube-system/[\w-]+|worker-\d(?:, worker-\d)*|'[\w-]+'|\bcilium\b|enable-\S+=true"
     r"|\bexpose=\w+|OPEN Message Error / Bad Peer AS|Bad Peer AS|CrashLoopBackOff"
 )
 """Values in quoted messages: numbers, times, addresses, names."""
