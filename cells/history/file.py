@@ -69,10 +69,10 @@ class HistoryFile:
 
     async def _restore(self) -> None:
         assert self._directory is not None  # noqa: S101  otherwise it is not appended
-        found = await asyncio.to_thread(stored, self._directory, self._limit)
-        if found.items:
-            self._entries.restore(found.items)
-        reasons = [f"{name}: {reason}" for name, reason in found.unread.items()]
+        former = await asyncio.to_thread(stored, self._directory, self._limit)
+        if former.items:
+            self._entries.restore(former.items)
+        reasons = [f"{name}: {reason}" for name, reason in former.unread.items()]
         self._report(f"the history is not read: {'; '.join(reasons)}" if reasons else "")
 
     async def _run(self) -> None:
@@ -130,7 +130,7 @@ class Stored(NamedTuple):
 
 
 def stored(directory: Path, limit: int) -> Stored:
-    """Read both files; one that cannot be read does not hide the other.
+    """Read both files: an unreadable file does not hide the other.
 
     Lines that are cut, of another version or changed by hand are skipped.
     """

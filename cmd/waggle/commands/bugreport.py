@@ -224,10 +224,10 @@ def _exists(path: str) -> bool:
 def _files(args: argparse.Namespace) -> Iterator[Part]:
     """Yield manifests, configurations and logs. What cannot be read is a part with the reason."""
     for root in manifest_paths(args):
-        found = scan([root])
-        for path in found.files:
+        scanned = scan([root])
+        for path in scanned.files:
             yield _read(f"manifests/{_inside(path, root)}", path, _structured)
-        for path, reason in {**found.skipped, **found.broken_links}.items():
+        for path, reason in {**scanned.skipped, **scanned.broken_links}.items():
             yield Part(f"manifests/{_inside(path, root)}", None, reason, path)
     for path in args.config:
         yield _read(f"config/{Path(path).name}", path, _structured)

@@ -1,0 +1,55 @@
+"""A program for a mount namespace of its own: a source whose directory is unmounted while it runs.
+
+It prints a line for each step that came about, and ends with status 0 after the last one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+from resources.manifests import ManifestsSource
+from tests.resources.manifests.directory import MessageCounts, node
+from tests.support.kinds import KINDS
+from tests.support.wait import until
+
+
+def mount(directory: Path, label: str) -> None:
+    """Mount a file system with two manifests."""
+    subprocess.run(["mount", "-t", "tmpfs", "none", directory], check=True)
+    for name in "ab":
+        (directory / f"{name}.yaml").write_text(node(name, label))
+
+
+async def main(directory: Path) -> None:
+    """Run the source through the steps."""
+    mount(directory, "first")
+    source = ManifestsSource([directory], KINDS, hold=3600.0)
+    observed = MessageCounts(source)
+    running = asyncio.create_task(source.run())
+    await until(lambda: observed.labels == dict.fromkeys("ab", "first"), within=60)
+    print("read", flush=True)
+
+    subprocess.run(["umount", "--lazy", directory], check=True)
+    assert list(directory.iterdir()) == []
+    await until(lambda: bool(observed.problems), within=60)
+    assert observed.labels == dict.fromkeys("ab", "first")
+    print("kept:", *map(str, observed.problems), flush=True)
+
+    mount(directory, "second")
+    await until(lambda: observed.labels == dict.fromkeys("ab", "second"), within=60)
+    await until(lambda: not observed.problems, within=60)
+    print("followed", flush=True)
+
+    # The new file system is watched as the first one was.
+    (directory / "b.yaml").unlink()
+    (directory / "c.yaml").write_text(node("c", "third"))
+    await until(lambda: observed.labels == {"a": "second", "c": "third"}, within=60)
+    assert not running.done()
+    running.cancel()
+    print("watched", flush=True)
+
+
+asyncio.run(main(Path(sys.argv[1])))
