@@ -57,8 +57,8 @@ class Tables:
         self.unread_objects: Table[ObjectName] = db.table(
             "unread-objects", Index(KEY, lambda row: (row.kind, row.namespace, row.name))
         )
-        """Objects that are read one by one (Secrets) and could not be read, or not yet: an object
-        without a row in the table of its kind may exist."""
+        """Objects that are read one by one (Secrets) and could not be read, or not yet, and kinds that
+        may not be read, without a name: an object without a row in the table of its kind may exist."""
 
     def of(self, kind: Kind[T]) -> Table[T]:
         """Return a kind's table. Raises `KeyError` for a kind that is not one of `kinds`."""

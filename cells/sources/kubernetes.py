@@ -149,12 +149,12 @@ class Kubernetes:
         self._log.report(self._statuses.values(), self._away_since, cause)
 
     def _write_unread(self, statuses: Iterable[FeedStatus]) -> None:
-        """Write the names of the objects that could not be read, where they changed."""
+        """Write the names of the objects and kinds that could not be read, where they changed."""
         table = self._tables.unread_objects
         names = {
             ObjectName(status.kind, status.namespace, status.object_name)
             for status in statuses
-            if status.object_name and status.unread
+            if status.unread and (status.object_name or status.phase is Phase.FORBIDDEN)
         }
         if names != set(table.all(self._database.snapshot())):
             with self._database.write(table) as txn:

@@ -22,6 +22,7 @@ from speaker.nlri import Family
 
 ANNOTATION: Final = "waggle.dev/service-addresses"
 FIELD: Final = f"metadata.annotations[{ANNOTATION}]"
+UNREAD: Final = "the annotations of Namespaces cannot be read"
 SHOWN_PREFIXES: Final = 4
 """Prefixes of a namespace that a message has."""
 
@@ -52,6 +53,8 @@ class Grants(msgspec.Struct, frozen=True):
     by_namespace: Mapping[str, Grant] = {}
     granted: AddressSet = AddressSet()
     """By any Namespace, without grants of everything (0.0.0.0/0, ::/0)."""
+    unread: bool = False
+    """True if no Namespace may be read: their annotations are not known."""
 
     def rejection(
         self, namespace: str, family: Family, nlri: bytes, *, in_pool: bool = False
@@ -64,6 +67,8 @@ class Grants(msgspec.Struct, frozen=True):
         if grant is None:
             if not self.annotated_only:
                 return None if in_pool else self._rejection_of_granted(family, nlri)
+            if self.unread:
+                return f"{UNREAD}: that of namespace {namespace} is not known"
             required = "which --advertise-namespaces=annotated requires"
             return f"namespace {namespace} has no annotation {ANNOTATION}, {required}"
         if grant.covered.covers(family, nlri):
@@ -90,7 +95,7 @@ class Grants(msgspec.Struct, frozen=True):
 
         What is `granted` may differ as well.
         """
-        if self.annotated_only != former.annotated_only:
+        if (self.annotated_only, self.unread) != (former.annotated_only, former.unread):
             return None
         mine, theirs = self.by_namespace, former.by_namespace
         if mine is theirs:
@@ -99,7 +104,9 @@ class Grants(msgspec.Struct, frozen=True):
             name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)
         )
 
-    def with_changes(self, changes: Iterable[tuple[str, Namespace | None]]) -> Grants:
+    def with_changes(
+        self, changes: Iterable[tuple[str, Namespace | None]], *, unread: bool = False
+    ) -> Grants:
         """Return the grants after changes of Namespaces, by their names; None: it is gone."""
         grants = dict(self.by_namespace)
         for name, row in changes:
@@ -107,13 +114,20 @@ class Grants(msgspec.Struct, frozen=True):
             text = None if row is None else row.metadata.annotations.get(ANNOTATION)
             if text is not None:
                 grants[name] = parse_grant(text, former)
-        if grants == self.by_namespace:
+        if (grants, unread) == (self.by_namespace, self.unread):
             return self
         granted = AddressSet().union(*(grant.exclusive for grant in grants.values()))
-        return replace(self, by_namespace=grants, granted=granted)
+        return replace(self, by_namespace=grants, granted=granted, unread=unread)
 
     def problems(self) -> list[Problem]:
-        """Return a problem for each Namespace whose annotation is no list of prefixes."""
+        """Return a problem for each Namespace whose annotation is no list of prefixes.
+
+        While Namespaces may not be read, one that says what the Services may use meanwhile.
+        """
+        if self.unread:
+            effect = "no address" if self.annotated_only else "any address"
+            text = f"{UNREAD}: Services may use {effect} until they can"
+            return [Problem((ObjectRef("Namespace", "", ""),), FIELD, text, category="unresolved")]
         return [
             Problem((ObjectRef("Namespace", "", name),), FIELD, grant.error)
             for name, grant in sorted(self.by_namespace.items())

@@ -35,7 +35,7 @@ from reconcilers.sliced_work import Pieces, Slices, changes_of
 from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.core.configmap import ConfigMap
-from resources.core.kinds import CONFIG_MAP, SERVICE_CIDR
+from resources.core.kinds import CONFIG_MAP, NAMESPACE, SERVICE_CIDR
 from resources.tables import Tables
 from statedb import Database, Snapshot, Table
 
@@ -108,6 +108,7 @@ class AddressRulesTracker:
             *self._of_api,
             *self._of_node,
             self._resources.namespaces,
+            self._resources.unread_objects,
         )
 
     def read(
@@ -135,7 +136,7 @@ class AddressRulesTracker:
             if api != self._networks.api:
                 due = True
                 self._networks = replace(self._networks, api=api)
-        if self._resources.namespaces in changed:
+        if not changed.isdisjoint((self._resources.namespaces, self._resources.unread_objects)):
             due |= self._read_grants(snapshot)
         self._due |= due
         return due
@@ -181,9 +182,15 @@ class AddressRulesTracker:
 
     def _read_grants(self, snapshot: Snapshot) -> bool:
         before = self._grants
+        t = self._resources
+        # What was known before it was forbidden stays known.
+        unread = t.unread_objects.get(snapshot, (NAMESPACE.name, "", "")) is not None
         self._grants = self._grants.with_changes(
-            (change.row.metadata.name, None if change.deleted else change.row)
-            for change in self._namespaces.next(snapshot)
+            (
+                (change.row.metadata.name, None if change.deleted else change.row)
+                for change in self._namespaces.next(snapshot)
+            ),
+            unread=unread and not t.namespaces.count(snapshot),
         )
         if self._grants is before:
             return False

@@ -14,6 +14,7 @@ from reconcilers.intent import dialect_readings
 from reconcilers.tables import IntentTables
 from resources.core.kinds import SECRET
 from resources.kind import Kind
+from speaker.nlri import prefix_to_text
 from statedb import Database
 from tests.cells.faults.permissions.programs import (
     DIALECTS,
@@ -28,6 +29,7 @@ from tests.cells.faults.permissions.programs import (
 )
 from tests.cells.faults.permissions.test_webhook import hang
 from tests.cells.hurry import QUICK, hurry
+from tests.reconcilers import build
 from tests.support.apiserver import Answer, ApiServer, status
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
@@ -72,6 +74,41 @@ def test_a_kind_that_an_agent_may_not_read_takes_no_peer_of_another_dialect(
             server.always("list", kind.plural, None)
             server.always("watch", kind.plural, None)
             await reaches(lambda: peers_of(hive), set(PEERS.values()))
+
+    scenario(test)
+
+
+@pytest.mark.parametrize("mode", ["any", "annotated"])
+def test_without_the_right_to_namespaces_a_dialect_goes_on_and_what_they_grant_is_a_problem(
+    mode: str, tmp_path: Path
+) -> None:
+    """Pod networks are advertised; addresses of Services are, where no Namespace has to grant them."""
+
+    def sent(hive: Hive) -> set[str]:
+        snapshot, intent = hive.get(Database).snapshot(), hive.get(IntentTables)
+        rows = intent.routes.all(snapshot)
+        return {prefix_to_text(row.family, row.nlri) for row in rows}
+
+    async def test(server: ApiServer) -> None:
+        forbid_read(server, "namespaces")
+        for name, address in (("granted", "198.51.100.10"), ("other", "203.0.113.9")):
+            server.put({"kind": "Service", **build.service(name, address)})
+        annotations = {"waggle.dev/service-addresses": "198.51.100.0/26"}
+        server.put(
+            {"kind": "Namespace", "metadata": {"name": "default", "annotations": annotations}}
+        )
+        flags = {"advertise_namespaces": mode, "node_name": NODE}
+        async with program(AGENT_CELLS, server, tmp_path, **flags) as hive:
+            await reaches(lambda: peers_of(hive), set(PEERS.values()))
+            of_services = {"198.51.100.10/32", "203.0.113.9/32"} if mode == "any" else set[str]()
+            await reaches(lambda: sent(hive), {"10.201.7.0/24", *of_services})
+            level, text = message(hive, "intent")
+            assert level is Level.DEGRADED
+            assert "the annotations of Namespaces cannot be read: Services may use" in text
+            server.always("list", "namespaces", None)
+            server.always("watch", "namespaces", None)
+            await reaches(lambda: sent(hive), {"10.201.7.0/24", "198.51.100.10/32"})
+            await until(lambda: "Namespaces cannot be read" not in message(hive, "intent")[1])
 
     scenario(test)
 

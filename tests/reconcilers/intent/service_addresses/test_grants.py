@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconcilers.intent.service_addresses import unrestricted
+from resources.errors import ObjectName
+from resources.row_updates import replace_all
 from tests.reconcilers.build import Cluster
 from tests.reconcilers.intent.service_addresses.build import (
     cluster,
@@ -207,3 +209,39 @@ def test_services_may_use_any_address_until_a_rule_says_which() -> None:
     found = cluster()
     namespace(found, "shop", "198.51.100.0/24")
     assert not sentences(found)
+
+
+def unread(found: Cluster, *, is_unread: bool) -> None:
+    table = found.resources.unread_objects
+    with found.db.write(table) as txn:
+        replace_all(txn, table, [ObjectName("Namespace", "", "")] if is_unread else [])
+
+
+@pytest.mark.parametrize("mode", ["any", "annotated"])
+def test_while_namespaces_cannot_be_read_the_strict_mode_permits_nothing_and_a_problem_says_it(
+    mode: str,
+) -> None:
+    found = cluster(advertise_namespaces=mode)
+    service(found, "198.51.100.9", "203.0.113.9")
+    unread(found, is_unread=True)
+    found.run()
+    permitted = mode == "any"
+    assert found.prefixes() == (["198.51.100.9/32", "203.0.113.9/32"] if permitted else [])
+    effect = "any address" if permitted else "no address"
+    text = "the annotations of Namespaces cannot be read"
+    assert (
+        f"Namespace: metadata.annotations[waggle.dev/service-addresses]: {text}: "
+        f"Services may use {effect} until they can"
+    ) in messages(found)
+    if not permitted:
+        assert any(f"{text}: that of namespace shop is not known" in m for m in messages(found))
+    namespace(found, "shop", "198.51.100.0/26")
+    unread(found, is_unread=False)
+    found.run()
+    assert found.prefixes() == ["198.51.100.9/32"]
+    # What was known before it was forbidden stays in effect.
+    known = messages(found)
+    unread(found, is_unread=True)
+    found.run()
+    assert found.prefixes() == ["198.51.100.9/32"]
+    assert messages(found) == known
