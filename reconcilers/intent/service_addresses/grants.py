@@ -122,7 +122,7 @@ class Grants(msgspec.Struct, frozen=True):
     def problems(self) -> list[Problem]:
         """Return a problem for each Namespace whose annotation is no list of prefixes.
 
-        While Namespaces may not be read, one that says what the Services may use meanwhile.
+        While Namespaces may not be read, one problem says what the Services may use meanwhile.
         """
         if self.unread:
             effect = "no address" if self.annotated_only else "any address"

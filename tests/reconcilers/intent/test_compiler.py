@@ -422,5 +422,13 @@ def test_the_table_that_is_read_last_triggers_the_first_round() -> None:
     of_objects: tuple[Table[Any], ...] = cluster.resources.resources
     # And the kernel, what the operator generates in the same process, and sessions.
     of_peers = {"session_addresses", "next_hops", "unsent-routes", "learned-limits", "bfd-sessions"}
-    others = {"host", "gateways", "kernel-routes", "generated", "deletions", *of_peers}
+    others = {
+        "host",
+        "gateways",
+        "kernel-routes",
+        "unread-objects",
+        "generated",
+        "deletions",
+        *of_peers,
+    }
     assert names == {table.name for table in of_objects} | others
