@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from reconcilers.model import Condition
 from resources import metav1
-from resources.enumeration import bounded
 
 
 def encode(wanted: Condition, before: metav1.Condition | None, time: str) -> metav1.Condition:
@@ -24,7 +23,7 @@ def encode(wanted: Condition, before: metav1.Condition | None, time: str) -> met
         type=wanted.type,
         status=status,
         reason=wanted.reason,
-        message=bounded(wanted.message),
+        message=wanted.message,
         last_transition_time=before.last_transition_time if before and is_unchanged else time,
         observed_generation=wanted.observed_generation,
     )

@@ -27,7 +27,7 @@ MOST_OF_AN_OBJECT: Final = 64
 """Entries of one object; a new one takes the place of the oldest."""
 
 MOST_OF_A_MESSAGE: Final = 500
-"""Characters: a condition may have 32,768."""
+"""Characters: a condition may have 1,024."""
 
 Identity: TypeAlias = tuple[str, str, str | None]
 

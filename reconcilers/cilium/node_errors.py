@@ -11,11 +11,10 @@ from typing import Final
 
 from reconcilers.model import Condition, ObjectRef, Problem, ReconcileStatus
 from resources.cilium.condition_types import RECONCILE_ERROR, SESSIONS_DOWN
+from resources.enumeration import joined
 
 MAX_ERRORS_SHOWN: Final = 5
 """Errors of one instance that the message lists."""
-MAX_MESSAGE_CHARACTERS: Final = 32768
-"""Of a condition (metav1.Condition)."""
 NODE_CONFIG: Final = "CiliumBGPNodeConfig"
 
 _INSTANCE: Final = re.compile(r"spec\.bgpInstances\[(\d+)\]")
@@ -92,7 +91,4 @@ def _message(errors: Errors) -> str:
         lines += [f"{name}{text}" for text in texts[:MAX_ERRORS_SHOWN]]
         if len(texts) > MAX_ERRORS_SHOWN:
             lines.append(f"{name}and {len(texts) - MAX_ERRORS_SHOWN} more")
-    message = "\n".join(lines)
-    if len(message) > MAX_MESSAGE_CHARACTERS:
-        message = message[: MAX_MESSAGE_CHARACTERS - 1] + "…"
-    return message
+    return joined(lines, "\n")

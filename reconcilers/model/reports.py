@@ -37,6 +37,11 @@ class Condition(msgspec.Struct, frozen=True):
     summary: str = ""
     """The text of ``status.status``, of a kind that has such a field beside its conditions."""
 
+    def __post_init__(self) -> None:
+        """Bound the message, wherever it comes from."""
+        if len(self.message) > MAX_MESSAGE_CHARACTERS:
+            msgspec.structs.force_setattr(self, "message", bounded(self.message))
+
 
 ProblemCategory: TypeAlias = Literal["invalid", "unresolved", "conflict", "unsupported"]
 

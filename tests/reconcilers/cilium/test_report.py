@@ -9,7 +9,6 @@ import pytest
 
 from reconcilers.cilium.node_errors import (
     MAX_ERRORS_SHOWN,
-    MAX_MESSAGE_CHARACTERS,
     errors_of,
     reconcile_error,
 )
@@ -19,6 +18,7 @@ from reconcilers.model import ObjectRef, Problem, ReconcileStatus
 from reconcilers.report.object_statuses import ObjectStatuses
 from reconcilers.tables import object_id
 from resources.cilium.status import NodeConfigStatus
+from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from speaker.api import FamilyStatus, InstanceStatus, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from tests.dialects.beacon.dialect import BeaconDialect

@@ -26,6 +26,7 @@ from cells.serve.bfd import bfd_item
 from reconcilers.bfd.process.values import CODEC, Change, Hello
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.target import Runner
+from resources.enumeration import enumerate_objects
 from speaker.api import DynamicPeerConfig, Event, PeerConfig
 from speaker.bfd.values import Key
 from speaker.server import Speaker
@@ -144,7 +145,7 @@ class RouterBfd:
                 await asyncio.sleep(RESTART_SECONDS)
 
     def _report_change(self, change: Change) -> None:
-        names = ", ".join(name for _, name in self.sessions.peers_of(change.key))
+        names = enumerate_objects(name for _, name in self.sessions.peers_of(change.key))
         self._report(f"{names or change.key.peer}: BFD {change.after}")
 
     # BGP

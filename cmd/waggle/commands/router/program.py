@@ -12,6 +12,7 @@ import uvloop
 
 from cells.serve.api_socket import ApiSocket
 from cells.unix_socket import UnixSocketError
+from resources.enumeration import enumerate_objects
 from speaker.api import (
     CollectorChanged,
     ConnectionsRefused,
@@ -103,7 +104,7 @@ class Events:
             case ConnectionsRefused(address=address, reason=reason, count=count):
                 self._print(f"refused {address}: {reason} ({count} so far)")
             case RouteLeftOut(peers=peers, prefix=prefix, reason=reason, count=count):
-                names = ", ".join(peers)
+                names = enumerate_objects(peers)
                 self._print(f"{names}: {prefix} is not advertised: {reason} ({count} so far)")
             case RecordingEnded(reason=reason):
                 self._print(f"the recording has ended: {reason}")
