@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,17 @@ def test_interfaces_that_lead_to_no_router_have_no_mtu(tmp_path: Path) -> None:
         ("bond0", 9000),
         ("eth0", 9000),
     ]
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENOENT])
+def test_what_the_kernel_does_not_show_is_not_known_and_hides_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", fails)
+        patch.setattr(os, "listdir", fails)
+        found = has_vrf(tmp_path), list(interfaces(tmp_path))
+    assert found == (None, [])

@@ -10,6 +10,7 @@ import socket
 import pytest
 
 from speaker.server.connection import CHUNK, DISCARD, READ, Connection, _pair
+from tests.support.wait import until
 
 TCPI_RETRANSMITS = 2
 """The octet of `struct tcp_info` with the retransmissions that are not acknowledged."""
@@ -54,9 +55,7 @@ def test_queued_octets_are_counted_and_arrive_complete() -> None:
         while len(got) < 2 * len(block) + 3:
             got += await loop.sock_recv(right, 1 << 20)
         assert bytes(got) == block + block + b"end"
-        await asyncio.sleep(0.05)
-        assert connection.queued == 0
-        assert measures[-1] == 0
+        await until(lambda: (connection.queued, measures[-1]) == (0, 0))
         connection.close()
         right.close()
         await asyncio.wait_for(connection.lost, 30)
