@@ -5,6 +5,7 @@ Imports little: ``waggle api`` starts in each container of a cluster for one que
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -50,8 +51,14 @@ def connected(path: Path, timeout: float) -> socket.socket:
         raise LongPathError
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        # A connect with Python's time-out fails at once while many clients wait to be accepted.
+        limit = struct.pack("@ll", int(timeout), int(timeout % 1 * 1_000_000))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        try:
+            sock.connect(str(path))
+        except BlockingIOError:
+            raise TimeoutError(errno.ETIMEDOUT, "timed out") from None
         sock.settimeout(timeout)
-        sock.connect(str(path))
         _check_user(sock)
     except BaseException:
         sock.close()

@@ -1,7 +1,9 @@
 """The limits of HTTP connections: their number, and the time for a request and for its answer.
 
 A client that sends half a request, or does not read its answer, must not hold a connection for ever. A
-connection serves one request: probes and scrapes come seconds apart.
+connection to an address serves one request: probes and scrapes come seconds apart. A connection to the
+Unix socket may serve many, without a limit of time: a controller keeps it open, and a stream has no
+end. It makes room for a new one while it is idle, or while its client does not read.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.log import server_logger
 
 MAX_CONNECTIONS: Final = 64
-"""A new connection beyond this takes the place of the oldest one without a complete request."""
+"""A new connection beyond this takes the place of the oldest one without a complete request, or of one
+whose client has not read for `STALLED_SECONDS`."""
+STALLED_SECONDS: Final = 5.0
 REQUEST_SECONDS: Final = 5.0
 """From the start of a connection to the end of its request."""
 ANSWER_SECONDS: Final = 30.0
@@ -39,7 +43,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Connections:
     """The connections of one server."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, timed: bool = True) -> None:
+        """Without ``timed`` a request and an answer may take any time."""
+        self.timed = timed
         self._open: dict[object, _Connection] = {}
         """By the server's protocol, the oldest first."""
 
@@ -60,22 +66,32 @@ class Connections:
         if connection is not None:
             connection.answer()
 
+    def answered(self, protocol: object) -> None:
+        """Note that a connection waits for its next request."""
+        connection = self._open.get(protocol)
+        if connection is not None:
+            connection.answering = False
+
     def opened(self, connection: _Connection) -> bool:
         """Add a connection; False where there is no room for it."""
         if len(self._open) >= MAX_CONNECTIONS:
-            waiting = next(
-                (connection for connection in self._open.values() if not connection.answering), None
-            )
-            if waiting is None:
+            waiting = (item for item in self._open.values() if not item.answering)
+            stalled = (item for item in self._open.values() if item.is_stalled())
+            ended = next(waiting, None) or next(stalled, None)
+            if ended is None:
                 return False
-            self.closed(waiting)
-            waiting.abort()
+            self.closed(ended)
+            ended.abort()
         self._open[connection.inner] = connection
         return True
 
     def closed(self, connection: _Connection) -> None:
         """Remove a connection."""
         self._open.pop(connection.inner, None)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _give_up_after(sock: socket.socket | None, seconds: float) -> None:
@@ -99,6 +115,8 @@ class _Connection(asyncio.Protocol):
         """Whether the request is complete."""
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._paused_at: float | None = None
+        """Since when the client does not read."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start with the limit for the request (asyncio)."""
@@ -123,12 +141,19 @@ class _Connection(asyncio.Protocol):
         """Pass on (asyncio)."""
         return self.inner.eof_received()
 
+    def is_stalled(self) -> bool:
+        """Return whether the client has not read for long."""
+        paused = self._paused_at
+        return paused is not None and _now() - paused >= STALLED_SECONDS
+
     def pause_writing(self) -> None:
         """Pass on (asyncio)."""
+        self._paused_at = _now()
         self.inner.pause_writing()
 
     def resume_writing(self) -> None:
         """Pass on (asyncio)."""
+        self._paused_at = None
         self.inner.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -144,6 +169,8 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def _end_after(self, seconds: float) -> None:
+        if not self._connections.timed:
+            return
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)

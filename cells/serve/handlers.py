@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from cells.api.model import API_VERSION, Envelope, ErrorItem
 from cells.api.resource import (
@@ -33,6 +33,7 @@ from cells.api.resource import (
     Query,
     UnavailableError,
 )
+from cells.observability.http_connections import Connections
 from speaker.api import Limited
 from speaker.server import SlicedReader
 
@@ -70,7 +71,10 @@ class Listener:
         self._stream_tasks: set[asyncio.Task[Any]] = set()
         """The tasks of the streams."""
         self._reader = SlicedReader()
-        app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares)
+        self._connections = Connections(timed=False)
+        """Of the socket; another listener has its own bounds."""
+        self._server: asyncio.Server | None = None
+        app = web.Application(client_max_size=MAX_BODY, middlewares=(self._counted, *middlewares))
         for file in files:
             app.router.add_get(file.path, functools.partial(_get_file, file))
         for resource in resources:
@@ -91,9 +95,21 @@ class Listener:
         )
 
     async def listen(self, sock: socket.socket) -> None:
-        """Accept connections on a bound socket."""
-        await self._runner.setup()
-        await web.SockSite(self._runner, sock, backlog=64).start()
+        """Accept connections on a bound socket: a flood of them takes the place of idle ones."""
+        new = functools.partial(self._connections.new, await self.protocol())
+        self._server = await asyncio.get_running_loop().create_server(new, sock=sock, backlog=64)
+
+    @web.middleware
+    async def _counted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Note which connections wait for a request."""
+        self._connections.requested(request.protocol)
+        try:
+            return await handler(request)
+        except ConnectionError:
+            # The client has left, or was disconnected: no fault that belongs into the log.
+            return web.Response(status=400)
+        finally:
+            self._connections.answered(request.protocol)
 
     async def protocol(self) -> Callable[[], asyncio.Protocol]:
         """Return what makes the protocol of a connection, for `loop.create_server`."""
@@ -105,6 +121,8 @@ class Listener:
         """End all requests and close the socket."""
         for task in self._stream_tasks:
             task.cancel()
+        if self._server is not None:
+            self._server.close()
         await self._runner.cleanup()
 
     async def _get(self, resource: ApiResource, request: web.Request) -> web.StreamResponse:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,18 @@ def test_a_process_of_another_user_is_asked_nothing(
         else:
             with pytest.raises(OtherUserError):
                 connected(path, 5.0)
+
+
+def test_a_client_waits_while_others_wait_to_be_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(str(path))
+        listener.listen(0)
+        stack.enter_context(connected(path, 5.0))
+        with pytest.raises(TimeoutError):
+            connected(path, 0.05)
+        accepting = threading.Timer(0.05, lambda: stack.enter_context(listener.accept()[0]))
+        accepting.start()
+        connected(path, 30.0).close()
+        accepting.join()

@@ -1,0 +1,101 @@
+"""A real agent whose page and socket are flooded: its sessions keep their times, and it answers."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cells.api.agent_socket import connected
+from cells.observability.http_connections import MAX_CONNECTIONS
+from tests.cmd.lab import NODE, configuration, established, free_port, routers, service
+from tests.support.agent import Agent
+
+pytestmark = pytest.mark.program
+HOLD_SECONDS = 6
+FLOOD_SECONDS = HOLD_SECONDS + 1
+SERVICES = 1000
+CLIENTS = 2 * MAX_CONNECTIONS
+"""Connections that each flood keeps open, at the most."""
+LARGE = b"GET /v1/routes HTTP/1.1\r\nHost: localhost\r\n\r\n"
+Connect = Callable[[], socket.socket]
+
+
+def flood(connect: Connect, sent: bytes, end: float, counts: list[int]) -> None:
+    """Connect again and again, send this, and read nothing; the oldest connections are closed."""
+    held: list[socket.socket] = []
+    while time.monotonic() < end:
+        try:
+            sock = connect()
+            sock.sendall(sent)
+        except OSError:
+            time.sleep(0.01)
+            continue
+        counts[0] += 1
+        held.append(sock)
+        if len(held) > CLIENTS:
+            held.pop(0).close()
+    for sock in held:
+        sock.close()
+
+
+@contextlib.contextmanager
+def flooded(*connects: Connect) -> Iterator[list[list[int]]]:
+    """Flood each address with silent clients, half requests and answers that are not read."""
+    end = time.monotonic() + FLOOD_SECONDS
+    counts: list[list[int]] = []
+    threads = []
+    for connect in connects:
+        for sent in (b"", b"GET /v1/pe", LARGE, b"\0" * 1000):
+            counts.append([0])
+            arguments = (connect, sent, end, counts[-1])
+            threads.append(threading.Thread(target=flood, args=arguments))
+            threads[-1].start()
+    yield counts
+    for thread in threads:
+        thread.join()
+
+
+def test_sessions_keep_their_times_under_slow_silent_and_flooding_clients(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1")
+    with routers(tmp_path, 2) as ports:
+        objects = configuration(ports)
+        for item in objects:
+            if item["kind"] == "CiliumBGPPeerConfig":
+                timers = item["spec"]["timers"]
+                timers |= {"holdTimeSeconds": HOLD_SECONDS, "keepAliveTimeSeconds": 2}
+        services = [service(f"s{n}", f"198.18.{n >> 8}.{n & 255}") for n in range(SERVICES)]
+        arguments = ("--enable-cell", "cilium", "--page-address", f"127.0.0.1:{port}")
+        agent = Agent(None, tmp_path / "agent", node=NODE, arguments=arguments)
+        agent.write_objects("all.json", *objects, *services)
+        agent.start()
+        try:
+            established(agent, 2)
+            before = {name: item["sinceTime"] for name, item in agent.peers().items()}
+
+            def to_page() -> socket.socket:
+                return socket.create_connection(("127.0.0.1", port), timeout=10)
+
+            def to_socket() -> socket.socket:
+                return connected(agent.socket, 10)
+
+            with flooded(to_page, to_socket) as counts:
+                pass
+            assert sum(count for (count,) in counts) > 2 * MAX_CONNECTIONS, counts
+            # It answers at both, and each session is the one of before.
+            after = {name: item["sinceTime"] for name, item in agent.peers().items()}
+            assert after == before
+            page = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            page.request("GET", "/v1/peers")
+            states = json.loads(page.getresponse().read())["items"]
+            assert [item["state"] for item in states] == ["Established", "Established"]
+            page.close()
+        finally:
+            agent.stop()
