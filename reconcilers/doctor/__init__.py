@@ -75,6 +75,8 @@ def _result(evidence: Evidence, check: Check) -> Result:
     is_away = of_cluster is not None and bool(of_cluster.error)
     if check.needs == "cluster" and is_away and check is not cluster.API_SERVER:
         return Result(check, skipped="the API server does not answer")
+    if check.needs == "any" and is_away and not evidence.answered:
+        return Result(check, skipped="the API server does not answer")
     if check.needs == "agents" and not evidence.nodes:
         return Result(check, skipped="there is no answer of an agent")
     if check.needs == "agents" and not evidence.answered and check is not agents.AGENTS:

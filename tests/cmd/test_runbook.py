@@ -5,20 +5,36 @@ One agent has a peer for each fault of a session; `tests/reconcilers/doctor` has
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import json
+import socket
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
+from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_CONFIGURATION
 from tests.cmd.lab import NODE, PYTHON, configuration, free_port, service
 from tests.support.agent import Agent
+from tests.support.apiserver import BackgroundApiServer, status
 from tests.support.daemon import Daemon
+from tests.support.kinds import KINDS
 from tests.support.wait import eventually
 from waggle.__main__ import main
+from waggle.fleet.evidence import CLUSTER_SECONDS
 
 pytestmark = [pytest.mark.program, pytest.mark.timeout(120)]
 
@@ -27,26 +43,37 @@ PLANTED = {
     "A TCP MD5 password on one end": ("tests/cmd/test_runbook.py", '("md5", PASSWORD,'),
     "Ends disagree on an AS number": ("tests/cmd/test_runbook.py", '("asns", AS_NUMBER,'),
     "Two routers with one router ID": ("tests/cmd/test_runbook.py", '("router-ids", ROUTER_ID,'),
-    "The port is taken": ("tests/reconcilers/doctor/test_checks.py", 'id="port 179 is taken"'),
+    "The port is taken": ("tests/cmd/test_runbook.py", "stack.enter_context(taken_port())"),
     "A Service is not selected": ("tests/cmd/test_runbook.py", '("shop/hidden",'),
     "A Service has no endpoint on the node": ("tests/cmd/test_runbook.py", '("shop/web",'),
     "A silent agent": ("tests/cmd/test_fleet_apiserver.py", 'results["agents", "fleet-silent"]'),
-    "A clock that is wrong": (
+    "A clock that is wrong": ("tests/cmd/test_runbook.py", '{"Date": format_datetime('),
+    "A right is missing": ("tests/cmd/test_runbook.py", 'server.always("list", "services", '),
+    "A certificate expires": ("tests/cmd/test_runbook.py", "client_certificate(timedelta(days=2))"),
+    "A path that loses long packets": (
         "tests/reconcilers/doctor/test_checks.py",
-        'id="a clock that is wrong"',
+        'id="a path that loses long packets"',
     ),
-    "A right is missing": (
+    "A status object is stale": (
         "tests/reconcilers/doctor/test_checks.py",
-        'id="an agent lacks a right"',
+        'id="a stale status"',
     ),
-    "A certificate expires": (
+    "The kernel lacks support": (
         "tests/reconcilers/doctor/test_checks.py",
-        'id="a certificate that expires"',
+        'id="a kernel without TCP MD5"',
     ),
 }
 """The faults of the runbook: the test that plants each, and the line with which."""
 
+LISTENING = "listening"
 REFUSED, PASSWORD, AS_NUMBER, ROUTER_ID = "tor-1", "tor-2", "tor-3", "tor-4"
+
+
+@contextlib.contextmanager
+def taken_port() -> Iterator[int]:
+    """Listen on a port of all addresses, as another BGP speaker of the node does; yields it."""
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        yield listener.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +99,12 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     shop["metadata"]["labels"] = {"expose": "false"}
     web["spec"]["externalTrafficPolicy"] = "Local"
     agent = Agent(None, directory / "agent", node=NODE)
-    agent.write_objects("cluster.json", *objects, web, shop)
     with contextlib.ExitStack() as stack:
+        (rack,) = [item for item in objects if item["kind"] == "CiliumBGPClusterConfig"]
+        listening = {"name": LISTENING, "localASN": 65002}
+        listening |= {"localPort": stack.enter_context(taken_port()), "peers": []}
+        rack["spec"]["bgpInstances"].append(listening)
+        agent.write_objects("cluster.json", *objects, web, shop)
         for daemon in (*routers, agent.daemon):
             stack.callback(daemon.stop)
             daemon.start()
@@ -99,6 +130,7 @@ def doctor(agent: Agent) -> dict[str, list[dict[str, Any]]]:
         ("md5", PASSWORD, "this node has no TCP MD5 password"),
         ("asns", AS_NUMBER, "Bad Peer AS"),
         ("router-ids", ROUTER_ID, "router ID 192.0.2.11 is that of node-1"),
+        ("port", LISTENING, "address already in use"),
     ],
 )
 def test_doctor_names_a_fault_of_a_session(
@@ -123,6 +155,82 @@ def test_explain_names_what_stands_in_the_way_of_a_service(
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         assert main(["explain", target, "--socket", str(agent.socket)]) == 0
     assert evidence in printed.getvalue()
+
+
+@pytest.fixture(name="server")
+def _server() -> Iterator[BackgroundApiServer]:
+    with BackgroundApiServer((*KINDS, BGP_SESSION_STATE, FRR_CONFIGURATION)) as server:
+        yield server
+
+
+def test_a_right_that_an_agent_lacks_is_named(server: BackgroundApiServer, tmp_path: Path) -> None:
+    message = 'services is forbidden: User "waggle-agent" cannot list resource "services"'
+    server.always("list", "services", status(403, "Forbidden", message))
+    for item in configuration([1]):
+        server.put(item)
+    kubeconfig = server.kubeconfig(tmp_path / "kubeconfig")
+    agent = Agent(None, tmp_path / "agent", node=NODE, kubeconfig=kubeconfig)
+    agent.start()
+    try:
+        agent.wait_ready()
+
+        def check_findings() -> None:
+            findings = doctor(agent).get("rbac", [])
+            assert [f for f in findings if "may not list services" in f["evidence"]], findings
+            assert findings[0]["remedy"]
+
+        eventually(check_findings, within=30, interval=0.3, context=agent.daemon.tail)
+    finally:
+        agent.stop()
+
+
+def client_certificate(lasting: timedelta) -> str:
+    """Return a certificate that was made a year ago and has so much time left, in base64."""
+    now = datetime.now(UTC)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "person")])
+    made = x509.CertificateBuilder(
+        issuer_name=name,
+        subject_name=name,
+        public_key=key.public_key(),
+        serial_number=1,
+        not_valid_before=now - timedelta(days=365),
+        not_valid_after=now + lasting,
+    ).sign(key, hashes.SHA256())
+    return base64.b64encode(made.public_bytes(Encoding.PEM)).decode()
+
+
+def test_a_clock_and_a_certificate_of_a_cluster_are_named_in_bounded_time(
+    server: BackgroundApiServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    late = datetime.now(UTC) - timedelta(seconds=90)
+
+    async def root(request: web.Request) -> web.StreamResponse:
+        if request.path == "/version":
+            version = {"gitVersion": "v1.33.1"}
+            date = {"Date": format_datetime(late, usegmt=True)}
+            return web.json_response(version, headers=date)
+        return await server._server.usual(request)
+
+    server.always("list", "", root)
+    kubeconfig = server.kubeconfig(tmp_path / "kubeconfig")
+    document = yaml.safe_load(kubeconfig.read_text())
+    (user,) = document["users"]
+    user["user"]["client-certificate-data"] = client_certificate(timedelta(days=2))
+    other = tmp_path / "other"
+    other.write_text(yaml.safe_dump(document))
+    began = time.monotonic()
+    assert main(["doctor", "--all-nodes", "--kubeconfig", str(other), "-o", "json"]) == 1
+    assert time.monotonic() - began < CLUSTER_SECONDS
+    findings = {
+        item["check"]: item["evidence"]
+        for item in json.loads(capsys.readouterr().out)["items"]
+        if item["result"] in ("error", "warning")
+    }
+    assert "behind" in findings["clock"], findings
+    assert "expires in" in findings["tls"], findings
 
 
 def test_each_fault_of_the_runbook_is_planted_by_a_test() -> None:
