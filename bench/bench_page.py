@@ -1,31 +1,33 @@
-"""What the history and the page cost a change: both off, then on with one page open, in turns.
+"""What the history and the page cost a change: both off, and on with one page open, side by side.
 
-The workload is that of `bench_propagation`. The page is read as a browser reads it: the stream of
-revisions, and after each of its events the status with the sessions, and the last changes.
+Agents of the same manifests run at once, each with its sinks, and a round changes the Service of each
+of them (`bench.bench_tracing`): a busy machine slows all alike. The page is read as a browser does: the
+stream of revisions, and after each of its events the status with the sessions, and the last changes.
+Printed are the median time from the file to all sessions, and the processor time of the agent over the
+whole run for each change, which decides.
 
-``python -m bench.bench_page [--rounds N] [--changes N] [--peers N] [--services N]``
+``python -m bench.bench_page [--rounds N] [--peers N] [--services N]``
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.client
 import statistics
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from bench import workload
-from bench.bench_propagation import SinkProcess, cores, cpu_seconds, one_change, start_agent
+from bench.bench_tracing import cpu_ms, measure, running
 
 GOAL = 1.05
 PORT = 18767
 OFF = ("--history-entries", "0", "--disable-cell", "page")
+HISTORY = ("--disable-cell", "page")
 ON = ("--page-address", str(PORT))
+VARIANTS = {"off": OFF, "off, once more": OFF, "history": HISTORY, "history and a page": ON}
 VIEWS = ("/v1/status", "/v1/process", "/v1/history?limit=200")
 
 
@@ -57,59 +59,36 @@ def one_page() -> Iterator[list[int]]:
     yield readings
 
 
-def measure(
-    flags: tuple[str, ...], services: int, peers: int, changes: int
-) -> tuple[list[float], float, int]:
-    """Return the times of changes and the CPU time of one, in ms, and the readings of the page."""
-    agent_core, other_cores = cores()
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        manifests = directory / "manifests"
-        sink = SinkProcess(other_cores)
-        workload.write(manifests, services=services, peers=peers, port=sink.port)
-        agent = start_agent(directory, manifests, agent_core, flags=flags)
-        times: list[float] = []
-        readings = [0]
-        try:
-            sink.filled(services + 1, peers)
-            time.sleep(1)
-            if flags == ON:
-                with one_page() as readings:
-                    time.sleep(0.5)
-            before = cpu_seconds(agent.pid)
-            for step in range(1, changes + 1):
-                times.append(one_change(sink, manifests, step))
-                time.sleep(0.05)
-            cpu = (cpu_seconds(agent.pid) - before) / changes * 1e3
-        finally:
-            agent.terminate()
-            agent.wait(20)
-            sink.stop()
-    return times, cpu, readings[0]
-
-
 def main() -> int:
-    """Measure and print; the exit status is 1 if the goal is missed."""
+    """Measure and print; exit status 1 if the processor time with a page is over the goal."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5, metavar="N")
-    parser.add_argument("--changes", type=int, default=40, metavar="N")
+    parser.add_argument("--rounds", type=int, default=100, metavar="N")
     parser.add_argument("--peers", type=int, default=100, metavar="N")
     parser.add_argument("--services", type=int, default=1000, metavar="N")
     args = parser.parse_args()
-    times: dict[tuple[str, ...], list[float]] = {OFF: [], ON: []}
-    cpu: dict[tuple[str, ...], list[float]] = {OFF: [], ON: []}
-    for _ in range(args.rounds):
-        for flags in times:
-            took, used, readings = measure(flags, args.services, args.peers, args.changes)
-            times[flags] += took
-            cpu[flags].append(used)
-            what = f"on, {readings} readings" if flags == ON else "off"
-            print(f"{statistics.median(took):8.2f} ms  CPU {used:6.2f} ms  {what}", flush=True)
-    off, on = (statistics.median(times[flags]) for flags in (OFF, ON))
-    print(f"median off {off:.2f} ms, on {on:.2f} ms: {on / off:.3f} (goal {GOAL})")
-    spent = [f"{statistics.median(cpu[flags]):.2f}" for flags in (OFF, ON)]
-    print(f"CPU for each change, ms: off {spent[0]}, on {spent[1]}")
-    return 0 if on <= GOAL * off else 1
+    with contextlib.ExitStack() as stack:
+        sides = [
+            stack.enter_context(running(name, flags, args.services, args.peers))
+            for name, flags in VARIANTS.items()
+        ]
+        readings = stack.enter_context(one_page())
+        measure(sides, 2)  # imports of the first reading
+        for side in sides:
+            side.times.clear()
+        before = [cpu_ms(side.pid) for side in sides]
+        measure(sides, args.rounds)
+        spent = [
+            (cpu_ms(side.pid) - start) / (args.rounds + 1)
+            for side, start in zip(sides, before, strict=True)
+        ]
+    print(f"{args.peers} peers, {args.services} Services, {args.rounds} changes, in ms")
+    print(f"{'on':<20} {'time':>7} {'ratio':>6} {'CPU':>7} {'ratio':>6}")
+    times = [statistics.median(side.times) for side in sides]
+    for side, took, used in zip(sides, times, spent, strict=True):
+        cells = (f"{v:>7.2f} {v / of:>6.3f}" for v, of in ((took, times[0]), (used, spent[0])))
+        print(f"{side.name:<20} {' '.join(cells)}")
+    print(f"{readings[0]} readings of the page")
+    return 0 if spent[-1] <= GOAL * spent[0] else 1
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.log import server_logger
 
 MAX_CONNECTIONS: Final = 64
-"""A new connection beyond this takes the place of the oldest one without a complete request, or of one
-whose client has not read for `STALLED_SECONDS`."""
+"""A new connection beyond this takes the place of the oldest one without a complete request, or else
+of the oldest with a client that has not read for `STALLED_SECONDS`."""
 STALLED_SECONDS: Final = 5.0
 REQUEST_SECONDS: Final = 5.0
 """From the start of a connection to the end of its request."""

@@ -411,7 +411,8 @@ def test_without_asking_agents_the_sessions_are_those_of_the_status_objects(
     assert f"from {SOURCE}" in " ".join(table[1])
     done, table, beside = run("routes", "--from-statuses")
     assert (done, table) == (2, [])
-    assert beside == ["waggle routes: --from-statuses: no status object has these"]
+    assert beside == [f"waggle routes: --from-statuses: {view.WITHOUT_STATUSES}"]
+    assert "ServiceBGPStatuses" in beside[0]
 
 
 def test_of_a_node_without_an_answer_the_status_objects_are_shown(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from cells.api.client import Client
 from cells.api.transport import AgentError
@@ -23,6 +23,12 @@ from waggle.tables import Column
 
 Item: TypeAlias = dict[str, Any]
 Answer: TypeAlias = dict[str, Any]
+
+
+WITHOUT_STATUSES: Final = (
+    "status objects have sessions (waggle peers, waggle status), and no routes; which nodes advertise "
+    "a Service is in its Events, and in MetalLB's ServiceBGPStatuses (kubectl get servicebgpstatuses -A)"
+)
 
 
 class FleetView(NamedTuple):
@@ -61,7 +67,7 @@ def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
         with cluster_of(args) as loop:
             if args.from_statuses:
                 if view.of_statuses is None:
-                    output.complain(args.prog, "--from-statuses: no status object has these")
+                    output.complain(args.prog, f"--from-statuses: {WITHOUT_STATUSES}")
                     return output.EXIT_USAGE
                 answers = Answers({}, [])
             else:

@@ -1,4 +1,4 @@
-"""The bounds of the socket: a flood of clients takes no place from a client that asks."""
+"""The bounds of the socket: floods, silent clients and clients that do not read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def answers(path: Path) -> bool:
     return bool(at_socket(path).get("/v1/status", {})["items"])
 
 
-def test_silent_clients_make_room_for_one_that_asks(path: Path) -> None:
+def test_silent_clients_make_room_for_a_request(path: Path) -> None:
     with ExitStack() as stack:
         silent = [connect(stack, path, b"GET /v1/st") for _ in range(MAX_CONNECTIONS + 20)]
         assert answers(path)
@@ -91,7 +91,7 @@ def test_clients_that_do_not_read_make_room_after_a_while(
             connect(stack, path, REQUEST % b"routes")
 
         def full() -> None:
-            # In place of one that was ended before its request had arrived.
+            # One of the first may have been ended before its request had arrived.
             connect(stack, path, REQUEST % b"routes")
             try:
                 answers(path)
