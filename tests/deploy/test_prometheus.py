@@ -21,6 +21,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry, start_http_server
 
+from cells.api.client import at_socket
 from cells.bfd.metrics import BfdMetrics
 from cells.hive import Cell, load
 from cells.hive.hive import Hive
@@ -28,14 +29,16 @@ from cells.kernel.metrics import KernelMetrics
 from cells.observability.http import HttpServer
 from deploy.alerts import ALERTS, rules
 from deploy.grafana.generate import queries
+from reconcilers.kernel.writer.values import Cause, Change, Changed, Reason, Routes
 from reconcilers.tables import IntentTables
-from speaker.api import InstanceConfig, PeerConfig
+from speaker.api import InstanceConfig, MaximumPrefixes, PeerConfig, SpeakerPort
 from speaker.server import Speaker
 from statedb import Table
 from tests.cells.bfd.test_metrics import COUNTERS, PROCESS
 from tests.cells.bfd.test_metrics import UP as BFD_UP
 from tests.cmd.lab import NODE, configuration, free_port, service
-from tests.reconcilers.kernel.reconciler.agent import BOTH, PREFIX
+from tests.reconcilers.kernel.memory_writer import MemoryWriter
+from tests.reconcilers.kernel.reconciler.agent import BOTH, MAIN, PREFIX, wire
 from tests.reconcilers.kernel.reconciler.agent import Agent as KernelAgent
 from tests.support.apiserver import ApiServer
 from tests.support.wait import until
@@ -47,14 +50,11 @@ pytestmark = [
     pytest.mark.program,
     pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed"),
 ]
+OCCUPIED: Final = "203.0.0.0/16"
+"""A prefix with a route of another program in the kernel."""
 ROUTER: Final = "127.0.0.2"
 ABSENT: Final = {
-    "waggle_kernel_failed_routes": "the kernel has all routes",
-    "waggle_kernel_changed_routes_total": "no other program has changed a route",
-    "waggle_bgp_waiting_routes": "no peer has a limit",
-    "waggle_bgp_notifications_sent_total": "this agent ends no session",
     "waggle_certificate_expiry_timestamp_seconds": "the API server is reached without TLS",
-    "waggle_reconcile_drift_total": "no verification has found a difference",
 }
 """Metrics without a sample here, by the beginning of their names."""
 
@@ -89,8 +89,14 @@ async def router(port: int) -> AsyncIterator[Speaker]:
 
 
 NODE_PEER: Final = PeerConfig(
-    name="node", address="127.0.0.1", peer_asn=65001, passive=True, import_="all"
+    name="node",
+    address="127.0.0.1",
+    peer_asn=65001,
+    passive=True,
+    import_="all",
+    maximum_prefixes=(MaximumPrefixes(1, restart_after=1),),
 )
+"""One of the two Services waits: the router ends the first session, and accepts one prefix."""
 
 
 class Prometheus:
@@ -183,10 +189,11 @@ async def scenario(directory: Path) -> None:
     port = free_port(ROUTER)
     async with ApiServer() as server, router(port) as peer:
         # Nothing listens for the second peer.
-        for item in (
+        items = (
             *configuration([port, free_port("127.0.0.3")]),
-            service("web", "198.51.100.10"),
-        ):
+            *(service(name, f"198.51.100.{n}") for n, name in ((10, "web"), (11, "shop"))),
+        )
+        for item in items:
             server.put(item)
         source = {"--kubeconfig": str(server.kubeconfig(directory / "kubeconfig"))}
         own = {
@@ -197,10 +204,22 @@ async def scenario(directory: Path) -> None:
         operator = running(OPERATOR_CELLS, **source)
         peer.set_peer("i", NODE_PEER)
         async with operator as leader, running(AGENT_CELLS, **source, **own) as agent:
-            await until(lambda: peer.peers()[0].established, within=20)
-            # A session that was lost: a NOTIFICATION, and a change of state.
-            peer.remove_peer("i", NODE_PEER.name)
-            peer.set_peer("i", NODE_PEER)
+            local = Path(str(own["--api-socket"]))
+
+            async def accepts_one() -> None:
+                await until(lambda: peer.peers()[0].families[0].accepted == 1, within=30)
+
+            await accepts_one()
+            # This agent ends the session: its hold time is another one.
+            config = next(item for item in items if item["kind"] == "CiliumBGPPeerConfig")
+            config["spec"]["timers"]["holdTimeSeconds"] = 60
+            server.put(config)
+            await until(lambda: peer.peers()[0].hold_time == 60, within=20)
+            await accepts_one()
+            # What another program would have to do: the speaker has lost a peer.
+            speaker = agent.get(SpeakerPort)  # type: ignore[type-abstract]
+            speaker.remove_peer("main", "tor-2")
+            await asyncio.to_thread(at_socket(local).post, "/v1/verify")
             targets = {
                 "agent": agent.get(HttpServer).address,
                 "operator": leader.get(HttpServer).address,
@@ -220,7 +239,11 @@ async def scenario(directory: Path) -> None:
 @contextlib.contextmanager
 def bfd_and_kernel() -> Iterator[tuple[str, int]]:
     """Serve the metrics of a BFD session and of routes in the kernel, which need rights."""
-    kernel = KernelAgent().start().table(BOTH, PREFIX)
+    writer = MemoryWriter()
+    writer.foreign.add((MAIN, wire(OCCUPIED)))
+    kernel = KernelAgent(writer).start().table(BOTH, PREFIX, OCCUPIED)
+    change = Change(Reason.MISSING, (Routes(MAIN, wire(PREFIX)),))
+    writer.report(Changed(Cause.EVENT, (change,)))
     with kernel.db.write(*of_bfd(kernel.intent)) as txn:
         for table, row in zip(of_bfd(kernel.intent), (BFD_UP, COUNTERS, PROCESS), strict=True):
             table.upsert(txn, row)
@@ -257,7 +280,13 @@ async def check(prometheus: Prometheus) -> None:
     states = {rule["name"]: rule for group in groups for rule in group["rules"]}
     assert {name: rule["lastError"] for name, rule in states.items() if rule.get("lastError")} == {}
     pending = {name for name, rule in states.items() if rule["state"] != "inactive"}
-    assert pending == {"WaggleSessionDown"}
+    # The route that waits is a part of the configuration that is not in effect.
+    assert pending == {
+        "WaggleConfigStale",
+        "WaggleKernelRoutesFailing",
+        "WaggleRoutesWaiting",
+        "WaggleSessionDown",
+    }
     (down,) = states["WaggleSessionDown"]["alerts"]
     assert down["labels"]["peer"] == "tor-2"
     assert down["labels"]["instance"] == "main", "the label of the metric, and not of the target"

@@ -27,7 +27,7 @@ Answer: TypeAlias = dict[str, Any]
 
 WITHOUT_STATUSES: Final = (
     "status objects have sessions (waggle peers, waggle status), and no routes; which nodes advertise "
-    "a Service is in its Events, and in MetalLB's ServiceBGPStatuses (kubectl get servicebgpstatuses -A)"
+    "a Service is in its Events, and in MetalLB's ServiceBGPStatuses (kubectl get servicebgpstatuses)"
 )
 
 
