@@ -21,6 +21,7 @@ from cells.api.model import (
     KernelRouteItem,
     RouteItem,
 )
+from waggle.document_schemas import DOCUMENTS
 
 Json: TypeAlias = dict[str, Any]
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -195,8 +196,15 @@ ADDED: Final[Mapping[str, Mapping[str, Any]]] = {"PlanList": {"nodes": list[str]
 """Members of items that their type does not have."""
 
 
+def kinds() -> list[str]:
+    """Return the names of all schemas."""
+    return [*item_types(), *DOCUMENTS]
+
+
 def schema(kind: str) -> Json:
     """Return the schema of a kind. Raises KeyError for an unknown kind."""
+    if kind in DOCUMENTS:
+        return _of_document(kind)
     types = item_types()
     extra = dict(MEMBERS.get(kind, {}))
     added = dict(ADDED.get(kind, {}))
@@ -229,6 +237,16 @@ def schema(kind: str) -> Json:
         "required": ["apiVersion", "kind", "generatedAt", "items", "errors"],
         "$defs": definitions,
     }
+
+
+def _of_document(kind: str) -> Json:
+    """Return the schema of what is no list."""
+    (reference,), definitions = msgspec.json.schema_components([DOCUMENTS[kind]], ref_template=REF)
+    if kind == "WatchItem":  # unset values are absent, as in lists
+        for definition in definitions.values():
+            _without_null(definition)
+    name = f"urn:{API_VERSION.replace('/', ':')}:{kind}"
+    return {"$schema": DRAFT, "$id": name, **reference, "$defs": definitions}
 
 
 def _without_null(definition: Json) -> None:

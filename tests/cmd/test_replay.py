@@ -27,6 +27,11 @@ def replay(*arguments: object) -> int:
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
     """The recording of a router that received a prefix and advertised one."""
+    return recorded(tmp_path)
+
+
+def recorded(directory: Path) -> Path:
+    """Write such a recording."""
     network = Network(record=True)
     one, other = network.host("one", "10.0.0.1", 65001), network.host("other", "10.0.0.2", 65002)
     for host, peer, asn in ((one, other, 65002), (other, one, 65001)):
@@ -46,7 +51,7 @@ def recording(tmp_path: Path) -> Path:
     network.run(5)
     assert one.recorder is not None
     one.recorder.finish(network.now)
-    path = tmp_path / "recording"
+    path = directory / "recording"
     path.write_bytes(b"".join(one.lines))
     return path
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,16 @@ from typing import Any
 import jsonschema
 import pytest
 
+from reconcilers.compile_manifests import compile_manifests
+from reconcilers.kernel.received_file import FileRoutes, ReceivedRoute
 from tests.cmd.lab import NODE, configuration, service
 from tests.cmd.schema_members import FILE, lines
+from tests.cmd.test_replay import recorded
+from tests.support import scenario
 from tests.support.agent import Agent
 from tests.support.reason_words import modules
 from waggle.__main__ import COMMANDS, main
-from waggle.schemas import item_types, schema
+from waggle.schemas import item_types, kinds, schema
 
 OPEN = f"{'ff' * 16}001d0104fde8005ac000020100"
 OF_AGENT = (
@@ -141,6 +147,64 @@ def test_every_command_is_checked() -> None:
     assert set(COMMANDS) - checked - WITHOUT_A_LIST == set()
 
 
+def check_document(printed: str, kind: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(printed)
+    jsonschema.validate(document, strict(schema(kind)))
+    return document
+
+
+@pytest.mark.program
+def test_the_findings_and_the_changes_of_an_agent_are_valid(
+    agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "-o", "json", "--socket", str(agent.socket)]) == 1
+    assert check(capsys.readouterr().out)["kind"] == "CheckList"
+    command = [sys.executable, "-m", "waggle", "watch", "services", "-o", "jsonl"]
+    command += ["--socket", str(agent.socket)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        line = watching.stdout.readline()
+        watching.terminate()
+    assert check_document(line, "WatchItem")["type"] == "ADDED"
+
+
+def test_the_recording_of_a_program_is_valid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recorded(tmp_path)
+    for words, kind in (
+        (["--show", "state"], "PeerList"),
+        (["--show", "routes", "--table", "available"], "RouteList"),
+        (["--show", "actions"], "ActionList"),
+    ):
+        main(["replay", str(path), *words, "-o", "json"])
+        assert check(capsys.readouterr().out)["kind"] == kind
+
+
+def test_the_document_of_check_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "all.json"
+    _, *objects = configuration([1])
+    wrong = {"name": "wrong"}
+    objects.append({**objects[1], "metadata": wrong, "spec": {"timers": {"holdTimeSeconds": 1}}})
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    assert main(["check", "-f", str(path), "-o", "json"]) == 1
+    document = check_document(capsys.readouterr().out, "CheckDocument")
+    assert document["problems"]
+    assert document["assumedNodes"]
+
+
+@pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
+def test_the_document_of_render_is_valid(directory: Path, tmp_path: Path) -> None:
+    described = scenario.load(directory)
+    for step in described.steps:
+        scenario.carry_out(directory, step, tmp_path)
+    compiled = compile_manifests([str(tmp_path)], described.dialects, described.settings)
+    document = compiled.whole_document()
+    received: FileRoutes = {"name": (ReceivedRoute(prefix="203.0.113.0/24"),)}
+    document |= compiled.kernel(received, unknown=set())
+    check_document(json.dumps(document), "RenderDocument")
+
+
 def test_every_kind_that_the_code_names_has_a_schema() -> None:
     named = {
         node.value
@@ -163,7 +227,7 @@ def test_members_are_only_added() -> None:
 
 
 def test_schemas_are_valid_themselves() -> None:
-    for kind in item_types():
+    for kind in kinds():
         jsonschema.Draft202012Validator.check_schema(schema(kind))
 
 

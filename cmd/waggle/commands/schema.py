@@ -22,7 +22,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "schema",
         help="print the JSON Schema of the answers of a kind",
         description="Print the JSON Schema (draft 2020-12) of what commands print with -o json, by the "
-        "kind in it. Without KIND: the kinds. Within cli.waggle/v1 members are only added.",
+        "kind in it; RenderDocument, CheckDocument and WatchItem are of render, check and watch. "
+        "Without KIND: the kinds. Within cli.waggle/v1 members are only added.",
         epilog=output.exit_statuses(
             {EXIT_OK: "success", EXIT_USAGE: USAGE, EXIT_NOT_FOUND: "no such kind"},
             "example:\n  waggle schema PeerList > peers.schema.json",
@@ -34,9 +35,10 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the schema, or the kinds; returns the exit status."""
-    from waggle.schemas import item_types, schema
+    from waggle import schemas
+    from waggle.schemas import schema
 
-    kinds = item_types()
+    kinds = schemas.kinds()
     if args.kind is None:
         items = [{"kind": kind, "schema": schema(kind)} for kind in kinds]
         if args.output in output.TABLES:
