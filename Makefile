@@ -73,11 +73,13 @@ test-pure: $(VENV)/.installed-dev  ## the speaker's tests, with prefix tables in
 
 TABLE_OPERATIONS ?= 1000000
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
-# Leaks are looked for by a test, of a million operations as well: the interpreter keeps what it has interned.
+# Leaks are looked for by a test, of a million operations as well: the interpreter keeps what it has interned. Sanitizers and
+# the debug allocator keep what was freed, so that this test runs without them, too.
 check-native: $(VENV)/.installed-dev  ## the prefix table in C with sanitizers and Python's debug allocator, a million operations, and the speaker's fuzz targets
 	@command -v cc >/dev/null || { echo "a C compiler is missing. On Debian and Ubuntu: apt-get install gcc libc6-dev"; exit 1; }
 	@rm -rf build/sanitized && mkdir -p build/sanitized && cp -r speaker tests pyproject.toml build/sanitized && $(BIN)/python -c 'import sys; from pathlib import Path; sys.path.insert(0, "speaker/rib/prefix_table"); from build import build; build(Path("build/sanitized/speaker/rib/prefix_table"), *"$(SANITIZERS)".split())'
-	@cd build/sanitized && LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc_debug TABLE_OPERATIONS=$(TABLE_OPERATIONS) NATIVE_FLAGS="$(SANITIZERS)" $(CURDIR)/$(BIN)/python -P -m pytest -p no:cacheprovider --timeout 3600 -o "pythonpath=. $(CURDIR) $(CURDIR)/cmd" -q tests/speaker/rib tests/speaker/fuzz $(ARGS)
+	@cd build/sanitized && LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc_debug TABLE_OPERATIONS=$(TABLE_OPERATIONS) NATIVE_FLAGS="$(SANITIZERS)" NATIVE_FOLDER=$(CURDIR)/build/sanitized/$(PREFIX_TABLE) $(CURDIR)/$(BIN)/python -P -m pytest -p no:cacheprovider --timeout 3600 -o "pythonpath=. $(CURDIR) $(CURDIR)/cmd" -q tests/speaker/rib tests/speaker/fuzz $(ARGS)
+	@TABLE_OPERATIONS=$(TABLE_OPERATIONS) $(BIN)/python -m pytest -p no:cacheprovider -q --timeout 3600 tests/speaker/rib/prefix_table/test_native_memory.py -k stay_level
 
 bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: database, render, a change to a hundred routers, questions about a full table, the speaker
 	@$(BIN)/python -m bench.bench_statedb
@@ -138,10 +140,12 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv module is missing. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(BIN)/python requirements.lock pyproject.toml speaker/rib/prefix_table/native.c
+PREFIX_TABLE := speaker/rib/prefix_table
+$(VENV)/.installed: $(BIN)/python requirements.lock pyproject.toml $(addprefix $(PREFIX_TABLE)/,native.c build.py hatch_hook.py)
 	@echo "installing into $(VENV) ..."
 	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-deps --no-build-isolation -e .
+	@$(BIN)/python $(PREFIX_TABLE)/build.py --missing
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock

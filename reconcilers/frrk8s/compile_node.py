@@ -50,13 +50,13 @@ def compile_node(
     )
     if context.for_operator:
         return NodeIntent(problems=problems, outcomes=effect.outcomes)
-    dialect.merger.forget_unused()
     is_good = effect.merge.routers is not None
     good = state.good
     if is_good:
         good = good_state(effect.merge, given.resolve, good)
     elif dialect.options.on_conflict == "clear":
         good = LastGood(memory=good.memory)
+    dialect.merger.forget_unused(() if good.memory is None else good.memory.units)
     fed = {
         name: outcome.last_good
         for name, outcome in effect.outcomes.items()

@@ -27,8 +27,8 @@ from speaker.api import (
     Policy,
     PrefixRule,
 )
-from speaker.api.config import Import, originated_prefix
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from speaker.api.config import Import
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, parsed_prefix
 
 MAX_VALUES: Final = 20
 """Prefixes of one list."""
@@ -149,7 +149,7 @@ def _router(
     applied = [peer for peer in peers if not isinstance(peer, _Rejected)]
     originated: dict[Family, list[str]] = {family: [] for family in _FAMILIES}
     for text in sorted(config.originate):
-        originated[originated_prefix(text)[0]].append(text)
+        originated[parsed_prefix(text)[0]].append(text)
     for family, words in _FAMILIES.items():
         lines = list(_networks(originated[family]))
         for imported in config.imports:

@@ -34,8 +34,7 @@ from resources.core import Node
 from resources.frrk8s.neighbor import Neighbor
 from resources.host.network import Host, source_address
 from resources.secret_value import SecretValue
-from speaker.api.config import originated_prefix
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, parsed_prefix, prefix_to_text
 
 RESTART_TIME: Final = 120
 """Seconds for which a neighbour keeps our routes (RFC 4724)."""
@@ -138,7 +137,7 @@ class _Sorted:
                 for (family, nlri), present in some:
                     if present:
                         known[nlri] = text = prefix_to_text(family, nlri)
-                        originated_prefix(text)
+                        parsed_prefix(text)
                     else:
                         del known[nlri]
                 runs.append(sorted(nlri for (_, nlri), present in some if present))

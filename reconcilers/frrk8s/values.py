@@ -6,7 +6,6 @@ Addresses and prefixes in any spelling, host bits cut; ``default`` and no VRF; d
 from __future__ import annotations
 
 import contextlib
-import functools
 import ipaddress
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -16,7 +15,13 @@ from resources.addresses import canonical_address
 from resources.errors import shortened
 from resources.frrk8s.frrconfiguration import BfdProfile as ProfileSpec
 from speaker.api import BfdProfile
-from speaker.nlri import Family, prefix_to_wire
+from speaker.nlri import (
+    Family,
+    bound_prefixes,
+    parsed_prefix,
+    prefix_to_wire,
+    remembered_prefixes,
+)
 
 Prefix: TypeAlias = tuple[Family, bytes]
 """A family, and a prefix of it as wire bytes."""
@@ -37,7 +42,6 @@ def shown_vrf(vrf: str) -> str:
     return vrf or DEFAULT_VRF
 
 
-@functools.lru_cache(maxsize=1 << 17)
 def prefix(text: str) -> Prefix:
     """Return a prefix as a value: its network. Raises `ValueError` naming the rule.
 
@@ -46,7 +50,7 @@ def prefix(text: str) -> Prefix:
     base, _, length = text.partition("/")
     if length.isascii() and length.isdigit():
         with contextlib.suppress(ValueError):
-            return prefix_to_wire(text)
+            return parsed_prefix(text)
         with contextlib.suppress(ValueError):
             canonical = canonical_address(base)
             return prefix_to_wire(str(ipaddress.ip_network(f"{canonical}/{length}", strict=False)))
@@ -58,12 +62,14 @@ def prefixes_of(texts: Sequence[str], pieces: Pieces) -> Slices[list[Prefix] | N
     networks: list[Prefix] = []
     for start in range(0, len(texts), BATCH_PIECES):
         some = texts[start : start + BATCH_PIECES]
+        found = zip(remembered_prefixes(some), some, strict=True)
         try:
-            networks += map(prefix, some)
+            networks += [known or prefix(text) for known, text in found]
         except ValueError:
             return None
         if pieces.fill_slice(len(some)):
             yield
+    bound_prefixes(texts)
     return networks
 
 

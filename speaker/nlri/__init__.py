@@ -5,6 +5,7 @@
 * `decode`: the complete decoder, prefix by prefix
 * `add_path`: NLRI with path identifiers (RFC 7911)
 * `covering`: the prefixes that contain a prefix
+* `parsed`: prefixes of configurations that were parsed before
 * `lazy_field`: an NLRI field that is decoded on first access
 
 Only the NLRI of IPv4 and IPv6 unicast and multicast are decoded (RFC 4271 section 4.3, RFC 4760
@@ -17,6 +18,12 @@ from speaker.nlri.covering import aggregate, covering_prefixes
 from speaker.nlri.decode import ENCODED_SIZE, has_prefixes
 from speaker.nlri.fast_path import decode_prefixes
 from speaker.nlri.lazy_field import LazyNlriField
+from speaker.nlri.parsed import (
+    bound_prefixes,
+    parse_prefixes,
+    parsed_prefix,
+    remembered_prefixes,
+)
 from speaker.nlri.text import ADDRESS_BITS, prefix_to_text, prefix_to_wire
 
 __all__ = [
@@ -28,11 +35,15 @@ __all__ = [
     "LazyNlriField",
     "PathNlri",
     "aggregate",
+    "bound_prefixes",
     "covering_prefixes",
     "decode_add_path",
     "decode_prefixes",
     "encode_add_path",
     "has_prefixes",
+    "parse_prefixes",
+    "parsed_prefix",
     "prefix_to_text",
     "prefix_to_wire",
+    "remembered_prefixes",
 ]

@@ -115,6 +115,16 @@ def test_a_ready_and_healthy_agent_is_status_0(
     assert item == {"node": "n", "ready": True, "health": "ok", "reporting": well.reporting}
 
 
+@pytest.mark.parametrize("form", ["C", "Python", "Python: the table in C is of another version"])
+def test_the_form_of_the_prefix_tables_is_a_line(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = StatusItem(node="n", ready=True, health="ok", reporting="-", prefix_tables=form)
+    with serving(tmp_path / "s", MadeUp(status=item)):
+        assert main(["status", "--socket", str(tmp_path / "s")]) == 0
+    assert f"speaker    prefix tables in {form}\n" in capsys.readouterr().out
+
+
 def test_what_no_rule_restricts_is_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

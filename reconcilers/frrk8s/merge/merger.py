@@ -37,9 +37,7 @@ T = TypeVar("T")
 FEW: Final = 8
 """Changed units up to which routers are taken over from the last merge."""
 COMPILATIONS: Final = 8
-"""Compilations of one object that are remembered, as far as they are small."""
-SMALL: Final = 1_000
-"""Prefixes of an object; the unused compilations of a larger one are forgotten."""
+"""Compilations of one object, at most, that are remembered before `Merger.forget_unused` is called."""
 SPARE_OBJECTS: Final = 64
 """Objects that are remembered beside the last merge's."""
 NODES: Final = 64
@@ -164,8 +162,6 @@ class _Known(NamedTuple):
     needed: VrfPrefixes
     """The prefixes of the VRFs of other units."""
     compiled: Compiled
-    size: int
-    """The number of its prefixes."""
 
 
 class Merger:
@@ -305,19 +301,27 @@ class Merger:
         if _known(self._compiled.get(unit.ref, ()), unit, {}) is None:
             yield from self._compile_anew(unit, {}, pieces)
 
-    def forget_unused(self) -> None:
-        """Forget what was not used since the last call, unless it is little.
+    def forget_unused(self, in_effect: Iterable[Unit] = ()) -> None:
+        """Forget what was not used since the last call.
 
-        Objects that were not merged, and of large objects the compilations that were not.
+        Of an object remain its present compilation, and that of a unit ``in_effect`` where it is
+        another one; of objects that were not merged a few.
         """
         used, self._used = self._used, {}
         if len(self._compiled) > 2 * len(used) + SPARE_OBJECTS:
             for ref in self._compiled.keys() - used.keys():
                 del self._compiled[ref]
-        for ref, compilations in used.items():
-            known = self._compiled.get(ref, [])
-            if len(known) > len(compilations) > 0 and known[-1].size > SMALL:
-                self._compiled[ref] = compilations
+        others = {
+            ref: of_object
+            for ref, of_object in used.items()
+            if len(self._compiled.get(ref, ())) > len(of_object) > 0
+        }
+        for unit in in_effect if others else ():
+            if unit.ref in others:
+                known = self._compiled[unit.ref]
+                kept = {id(one) for one in others[unit.ref]}
+                others[unit.ref] = [k for k in known if id(k) in kept or is_same(k.unit, unit)]
+        self._compiled.update(others)
 
     def _compile_all(self, units: Sequence[Unit], pieces: Pieces) -> Slices[list[Compiled]]:
         elsewhere = _vrfs(units)
@@ -355,10 +359,7 @@ class Merger:
                 yield
         result = result._replace(claims=tuple(claims))
         known = self._compiled.setdefault(unit.ref, [])
-        size = 0
-        for router in result.routers:
-            size += len(router.prefixes)
-        known.append(_Known(unit, needed, result, size))
+        known.append(_Known(unit, needed, result))
         del known[:-COMPILATIONS]
 
     def _shared(self, compiled: Compiled) -> Compiled:

@@ -25,18 +25,15 @@ from speaker.api.config.peer import (
 from speaker.api.config.values import (
     BGP_PORT,
     DEFAULT_FAMILIES,
-    MAX_PREFIXES,
     MAX_UINT32,
     InvalidConfig,
     check_asn,
     check_next_hop,
-    originated_prefix,
 )
 
 __all__ = [
     "BGP_PORT",
     "DEFAULT_FAMILIES",
-    "MAX_PREFIXES",
     "MAX_UINT32",
     "AddPathMode",
     "BfdProfile",
@@ -55,5 +52,4 @@ __all__ = [
     "RouteAttributes",
     "check_asn",
     "check_next_hop",
-    "originated_prefix",
 ]

@@ -13,9 +13,9 @@ from speaker.api.config.values import (
     check_asn,
     check_listening,
     check_next_hop,
-    check_prefixes,
     check_range,
 )
+from speaker.nlri import parse_prefixes
 
 
 class Confederation(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
             for asn in (self.confederation.identifier, *self.confederation.members):
                 check_asn("instance", self.name, "confederation", asn)
         try:
-            check_prefixes(self.originate)
+            parse_prefixes(self.originate)
         except ValueError as error:
             raise InvalidConfig("instance", self.name, "originate", str(error)) from None
         names = [imported.instance for imported in self.imports]

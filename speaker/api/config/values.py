@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import re
-from collections.abc import Sequence
-from itertools import filterfalse
 from typing import Final
 
 from speaker.iana import AS_TRANS
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 BGP_PORT = 179
 MAX_UINT32 = 0xFFFFFFFF
@@ -31,32 +29,6 @@ class InvalidConfig(ValueError):  # noqa: N818  named after the fault
         self.name = name
         self.field = field
         self.rule = rule
-
-
-_prefixes: Final[dict[str, tuple[Family, bytes]]] = {}
-"""Prefixes that were parsed: of the many of an instance few change at a time."""
-MAX_PREFIXES: Final = 1 << 18
-
-
-def check_prefixes(texts: Sequence[str]) -> None:
-    """Check prefixes. Raises ValueError."""
-    if len(_prefixes) > MAX_PREFIXES:
-        _prefixes.clear()
-    for text in filterfalse(_prefixes.__contains__, texts):
-        originated_prefix(text)
-
-
-def originated_prefix(text: str) -> tuple[Family, bytes]:
-    """Return the wire form of a prefix of a configuration. Raises ValueError.
-
-    It is remembered: a configuration with many prefixes takes less time if they were read before.
-    """
-    known = _prefixes.get(text)
-    if known is None:
-        known = prefix_to_wire(text)
-        if len(_prefixes) <= MAX_PREFIXES:
-            _prefixes[text] = known
-    return known
 
 
 def check_range(kind: str, name: str, field: str, value: int, low: int, high: int) -> None:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Protocol, TypeAlias, final
 
 from speaker.api import RouteAttributes, RouteLeftOut
-from speaker.api.config import originated_prefix
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.export_rules import export_rules
 from speaker.engine.observer import ObserverSlot
@@ -26,7 +25,7 @@ from speaker.engine.sliced_work import (
     Steps,
 )
 from speaker.message import RefreshKind, RouteRefresh
-from speaker.nlri import Family, prefix_to_text
+from speaker.nlri import Family, parsed_prefix, prefix_to_text
 from speaker.peer.engine_context import EngineContext
 from speaker.rib.decision import Metric
 from speaker.rib.export import ExportRules
@@ -127,7 +126,7 @@ class OutboundUpdates:
                 changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
                 some = changed[start : start + STEP_ROUTES]
                 for text in some:
-                    family, nlri = originated_prefix(text)
+                    family, nlri = parsed_prefix(text)
                     changes.setdefault(family, {})[nlri] = attributes
                 self.update_routes(None, changes)
                 yield FAILOVER_UNITS * len(some)

@@ -109,10 +109,6 @@ class PrefixTable(dict[bytes, V]):
             for start in range(0, len(keys), size):
                 yield keys[start : start + size]
 
-    def memory(self) -> int:
-        """Return the octets that the table takes, its keys included and its values not."""
-        return self.__sizeof__() + sum(map(bytes.__sizeof__, self))
-
 
 def _copied(table: PrefixTable[V], revision: Callable[[], int]) -> Iterator[Sequence[bytes]]:
     """Yield an empty sequence after each step of a copy, then the keys in long lists.

@@ -1076,7 +1076,8 @@ end:
     return result;
 }
 
-static PyObject *memory(Table *table, PyObject *Py_UNUSED(none)) {
+/* Return the octets of the table and its keys, for sys.getsizeof. */
+static PyObject *size_of(Table *table, PyObject *Py_UNUSED(none)) {
     return PyLong_FromSize_t(
         sizeof(Table) + (size_t)table->capacity * ((size_t)table->stride + sizeof(uint32_t)) +
         (table->slots + table->before_slots) * sizeof(uint64_t) + table->values_capacity * sizeof(Value) +
@@ -1293,13 +1294,12 @@ static PyMethodDef methods[] = {
     {"insert_fields", (PyCFunction)(void (*)(void))insert_fields, METH_FASTCALL, "Set the value of each NLRI field's prefixes if all are new."},
     {"isdisjoint", (PyCFunction)isdisjoint, METH_O, "Return whether none of some keys is in the table."},
     {"items", (PyCFunction)iterate_items, METH_NOARGS, "Iterate over keys and values."},
-    {"memory", (PyCFunction)memory, METH_NOARGS, "Return the octets that the table takes, without its values."},
     {"pop", (PyCFunction)(void (*)(void))pop, METH_FASTCALL, "Remove a key, and return its value or a default."},
     {"popitem", (PyCFunction)popitem, METH_NOARGS, "Remove the last key; return it and its value."},
     {"replace", (PyCFunction)(void (*)(void))replace, METH_FASTCALL, "Replace the one value of all of some keys, or remove them."},
     {"walk", (PyCFunction)walk_of, METH_O, "Iterate over lists of keys, while the table changes."},
     {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, NULL},
-    {"__sizeof__", (PyCFunction)memory, METH_NOARGS, NULL},
+    {"__sizeof__", (PyCFunction)size_of, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

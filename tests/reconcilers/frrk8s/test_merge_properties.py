@@ -207,6 +207,29 @@ def test_a_merger_with_a_history_says_what_a_new_one_says(
         assert [unit.ref for unit in found.accepted] == [unit.ref for unit in fresh.accepted]
 
 
+def test_of_an_object_the_present_compilation_remains_and_that_in_effect() -> None:
+    merger = Merger()
+    end = {"address": "203.0.113.9", "asn": 64950}
+    in_effect = unit("o", router(end, prefixes=["10.1.0.0/16"]))
+    finish(merger.merge([in_effect], resolve(), Pieces()))
+    for number in range(2, 6):
+        present = unit("o", router(end, prefixes=[f"10.{number}.0.0/16"]))
+        finish(merger.merge([present], resolve(), Pieces()))
+        merger.forget_unused([in_effect])
+        (known,) = merger._compiled.values()
+        assert [found.unit for found in known] == [in_effect, present]
+    finish(merger.merge([in_effect], resolve(), Pieces()))
+    finish(merger.merge([present], resolve(), Pieces()))
+    finish(merger.merge([in_effect], resolve(), Pieces()))
+    merger.forget_unused([present])
+    (known,) = merger._compiled.values()
+    assert in_effect in [found.unit for found in known]
+    finish(merger.merge([present], resolve(), Pieces()))
+    merger.forget_unused([present])
+    (known,) = merger._compiled.values()
+    assert [found.unit for found in known] == [present]
+
+
 OF_OBJECTS = st.lists(st.lists(st.sampled_from(PREFIXES[:2]), unique=True), min_size=3, max_size=3)
 
 

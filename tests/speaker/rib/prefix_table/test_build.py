@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
+import subprocess
 import sys
 import sysconfig
 import zlib
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -110,6 +113,78 @@ def test_the_package_is_built_without_it_and_one_line_says_why(
     (line,) = app.warnings
     assert line.startswith("the prefix table in C is not built: the C compiler no-such-compiler")
     assert data == {"force_include": {}}
+
+
+def run_for_make(folder: Path, **environment: str) -> str:
+    """Do what ``make`` does after the installation; returns its words."""
+    run = subprocess.run(
+        [sys.executable, str(folder / "build.py"), "--missing"],
+        env={**os.environ, "WAGGLE_PURE": "", **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not run.stderr
+    return run.stdout
+
+
+def test_make_says_in_one_line_why_the_table_is_not_in_c(tmp_path: Path) -> None:
+    for name in ("build.py", "native.c"):
+        shutil.copy(build.SOURCE.with_name(name), tmp_path)
+    because = "the prefix table in C is not built: the C compiler failed: exit code 1"
+    assert run_for_make(tmp_path, CC="false") == f"{because}; the one in Python is used\n"
+    assert run_for_make(tmp_path, CC="false", WAGGLE_PURE="1") == ""
+    if shutil.which("cc") is None:
+        pytest.skip("a C compiler is missing")
+    # Of another source, as in a checkout that was updated.
+    shutil.copy(native().__file__ or "", tmp_path)
+    (tmp_path / "native.c").write_text(build.SOURCE.read_text() + "\n")
+    assert run_for_make(tmp_path, CC="false").startswith(because)
+    assert Path(run_for_make(tmp_path, CC="cc -O0").strip()).exists()
+    assert run_for_make(tmp_path, CC="false") == ""
+
+
+def test_where_it_can_be_built_it_is_built_and_used() -> None:
+    """So the tests of the installation, and those of CI, are of the table in C."""
+    if os.environ.get("WAGGLE_PURE", "") not in ("", "0"):
+        pytest.skip("the table in Python is chosen")
+    native()  # skips where it cannot be built
+    assert prefix_table.FORM == "C"
+    folder = os.environ.get("NATIVE_FOLDER")
+    loaded = Path(sys.modules["speaker.rib.prefix_table.native"].__file__ or "")
+    if folder:
+        assert loaded.parent == Path(folder)  # the module with sanitizers
+
+
+@pytest.mark.parametrize("version", ["standard", "editable"])
+def test_a_wheel_has_the_module_and_an_editable_installation_uses_it_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    native()
+    monkeypatch.delenv("WAGGLE_PURE", raising=False)
+    monkeypatch.setenv("CC", "cc -O0")
+    folder = tmp_path / hatch_hook.FOLDER
+    folder.mkdir(parents=True)
+    for name in ("build.py", "native.c"):
+        shutil.copy(build.SOURCE.with_name(name), folder)
+    app = App()
+    data: dict[str, Any] = {"force_include": {}}
+    hook = _hook(tmp_path, app)
+    hook.initialize(version, data)
+    assert not app.warnings
+    in_place = list(folder.glob("native*.so"))
+    if version == "editable":
+        assert len(in_place) == 1
+        assert data == {"force_include": {}}
+    else:
+        assert not in_place
+        ((source, target),) = data["force_include"].items()
+        assert Path(source).exists()
+        assert target == f"{hatch_hook.FOLDER}/{Path(source).name}"
+        assert (data["pure_python"], data["infer_tag"]) == (False, True)
+    hook.finalize(version, data, "")
+    assert list(folder.glob("native*.so")) == in_place
+    assert version == "editable" or not Path(source).exists()
 
 
 def test_a_pure_wheel_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

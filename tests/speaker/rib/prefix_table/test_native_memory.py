@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -206,12 +207,35 @@ def test_a_module_that_is_imported_again_leaves_the_tables_whole() -> None:
     assert table.discard(KEYS) == len(KEYS)
 
 
+@pytest.mark.skipif(
+    "NATIVE_FLAGS" in os.environ, reason="the debug allocator has octets of its own"
+)
+def test_the_size_of_a_table_is_what_was_allocated() -> None:
+    native_table()
+    values = [Value() for _ in range(400)]
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        table = native_table()
+        for start, value in enumerate(values):
+            table.insert(MANY[start::400], value)
+            table.insert(LONG[start::400], value)
+            if start % 100 == 0:
+                allocated = tracemalloc.get_traced_memory()[0] - before
+                assert abs(allocated - sys.getsizeof(table)) < 200  # of numbers and the loop
+        table.discard(MANY)
+        allocated = tracemalloc.get_traced_memory()[0] - before
+        assert abs(allocated - sys.getsizeof(table)) < 200
+    finally:
+        tracemalloc.stop()
+
+
 def test_the_prefixes_of_fields_take_as_much_as_keys() -> None:
     table, same = native_table(), native_table()
     prefixes = [b"\x30" + number.to_bytes(6, "big") for number in range(1000)]
     table.insert_fields(lazy([b"".join(prefixes)], 2), [OLD])
     same.insert(prefixes, OLD)
-    assert table.memory() == same.memory()
+    assert sys.getsizeof(table) == sys.getsizeof(same)
 
 
 def test_what_is_no_key_is_an_error() -> None:

@@ -277,15 +277,15 @@ def test_what_the_collector_runs_while_an_item_is_made_may_use_the_table(
 
 def test_memory_follows_the_keys(make: Make) -> None:
     table = make()
-    empty = table.memory()
+    empty = sys.getsizeof(table)
     some = [b"\x18" + number.to_bytes(3, "big") for number in range(20_000)]
     table.insert(some, A)
-    full = table.memory()
+    full = sys.getsizeof(table)
     assert 10 * len(some) < full - empty < 120 * len(some)
     for start in range(0, len(some) - 10, 100):
         table.discard(some[start : start + 100])
     table.clear()
-    assert table.memory() <= empty + 2_000
+    assert sys.getsizeof(table) <= empty + 2_000
 
 
 def test_memory_follows_the_values(make: Make) -> None:
@@ -293,12 +293,12 @@ def test_memory_follows_the_values(make: Make) -> None:
     some = [b"\x18" + number.to_bytes(3, "big") for number in range(40_000)]
     values = {key: Value() for key in some}
     table.insert(some, A)
-    shared = table.memory()
+    shared = sys.getsizeof(table)
     for key, value in values.items():
         table[key] = value
     for start in range(100, len(some), 100):
         table.insert(some[start : start + 100], A)
-    assert table.memory() < 1.2 * shared
+    assert sys.getsizeof(table) < 1.2 * shared
     assert [table[key] for key in some[:100]] == [values[key] for key in some[:100]]
     assert all(table[key] is A for key in some[100:])
     table.insert(some[:200], B)
