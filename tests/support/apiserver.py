@@ -266,7 +266,7 @@ class ApiServer:
         if plural == "validatingwebhookconfigurations":
             if request.method == "PATCH":
                 given = await request.json()
-                self.webhooks[_name(parts)] = _merged(self.webhooks[_name(parts)], given)
+                self.webhooks[_name(parts)] = merged(self.webhooks[_name(parts)], given)
             return web.json_response(self.webhooks[_name(parts)])
         if plural == "daemonsets":
             items = [one for one in self.daemon_sets if _selected(one, namespace, query)]
@@ -345,7 +345,7 @@ class ApiServer:
             patch = {k: v for k, v in given.items() if (k == "status") == is_status}
             # What is written is stored in the version that it is written in.
             version = {"apiVersion": f"{kind.group}/{parts[2]}"}
-            return web.json_response(self.put({**_merged(there, patch), **version}))
+            return web.json_response(self.put({**merged(there, patch), **version}))
         if request.method == "DELETE":
             uid = given.get("preconditions", {}).get("uid")
             if uid and uid != there["metadata"].get("uid"):  # type: ignore[index]
@@ -358,6 +358,9 @@ class ApiServer:
             return web.json_response(self.put({**there, "status": given["status"]}))
         if request.method == "POST":
             return await self._create(request, kind, key[0], given)
+        if there is not None and kind.name == "Node":
+            # Most of a Node belongs to other managers than the one that applies.
+            given = merged(there, given)
         kept = {"status": there["status"]} if there and "status" in there else {}
         uid = there["metadata"]["uid"] if there else f"uid-{self.version + 1}"
         metadata = {**given["metadata"], "uid": uid}
@@ -542,7 +545,7 @@ class BackgroundApiServer:
         self._loop.do(call())
 
 
-def _merged(value: Object, patch: Object) -> Object:
+def merged(value: Object, patch: Object) -> Object:
     """Apply a JSON merge patch (RFC 7386)."""
     found = dict(value)
     for name, one in patch.items():
@@ -550,7 +553,7 @@ def _merged(value: Object, patch: Object) -> Object:
         if one is None:
             found.pop(name, None)
         elif isinstance(one, dict):
-            found[name] = _merged(before if isinstance(before, dict) else {}, one)
+            found[name] = merged(before if isinstance(before, dict) else {}, one)
         else:
             found[name] = one
     return found

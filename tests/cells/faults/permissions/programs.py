@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from cells.operator.webhook import certificate
 from cells.report import cell as report
 from reconcilers.dialect import Dialect
 from reconcilers.operator import writes
+from reconcilers.ovnk.dialect import OvnkDialect
+from reconcilers.report import events, statuses
+from reconcilers.report.node_objects import objects
 from resources.kind import Kinds
 from tests.cells.hurry import hurry
 from tests.cmd.lab import free_port
@@ -56,7 +59,7 @@ NEEDS = {"metallb": ("frrk8s",)}
 
 
 def everything() -> Kinds:
-    return Kinds(KINDS, *(one.all_kinds() for one in DIALECTS.values()))
+    return Kinds(KINDS, *(one.all_kinds() for one in (*DIALECTS.values(), OvnkDialect)))
 
 
 def metallb(kind: str, name: str, spec: Object, version: str = "v1beta1") -> Object:
@@ -94,7 +97,7 @@ def fill(server: ApiServer) -> None:
     policy = antrea.policy(peers=[antrea_peer], pod=True, listenPort=free_port("127.0.0.1"))
     config = build.cluster_config(peers=[build.peer(peerAddress="127.0.0.2")])
     config["metadata"].update(uid="uid-c", generation=1)
-    objects: list[Object] = [
+    put: list[Object] = [
         antrea.node(NODE, router_id=None),
         {"kind": "CiliumBGPClusterConfig", **config},
         {"kind": "CiliumBGPPeerConfig", **peer_config("pc", authSecretRef="auth")},
@@ -109,7 +112,7 @@ def fill(server: ApiServer) -> None:
         policy,
         secret("kube-system", "antrea-bgp-passwords"),
     ]
-    for one in objects:
+    for one in put:
         server.put(one)
     server.webhooks[WEBHOOK] = {
         "metadata": {"name": WEBHOOK},
@@ -120,6 +123,9 @@ def fill(server: ApiServer) -> None:
 def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
     monkeypatch.setattr(report, "SETTLE_SECONDS", 0.1)
+    monkeypatch.setattr(objects, "INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(statuses, "WRITE_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(events, "WRITE_INTERVAL_SECONDS", 0.05)
     monkeypatch.setattr(writes, "FIRST_RETRY_SECONDS", 0.05)
     monkeypatch.setattr(writes, "WRITE_INTERVAL_SECONDS", 0.02)
     monkeypatch.setattr(certificate, "FIRST_INTERVAL", 0.05)
@@ -146,13 +152,15 @@ async def program(
     cells: Any,  # noqa: ANN401
     server: ApiServer,
     directory: Path,
+    *,
+    dialects: Sequence[str] = (),
     **flags: object,
 ) -> AsyncIterator[Hive]:
-    """Run an agent or an operator with every dialect."""
+    """Run an agent or an operator with every dialect of `DIALECTS`, and more ``dialects``."""
     given: dict[str, Any] = {
         "--kubeconfig": str(server.kubeconfig(directory / "kubeconfig")),
         "--secrets-namespace": "kube-system",
-        "enable_cell": list(DIALECTS),
+        "enable_cell": [*DIALECTS, *dialects],
         **{f"--{name.replace('_', '-')}": value for name, value in flags.items()},
     }
     off = [cell.name for cell in cells if cell.name in ("logging", "api")]
@@ -198,4 +206,5 @@ async def reaches(current: Callable[[], set[str]], wanted: set[str]) -> None:
     """Wait until something is a set; the difference is what fails."""
     with suppress(AssertionError):
         await until(lambda: current() == wanted)
-    assert current() == wanted
+    here = current()
+    assert here == wanted, f"missing: {sorted(wanted - here)}; besides: {sorted(here - wanted)}"
