@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -56,29 +56,42 @@ runs."""
 TABLES = ("received", "available", "advertised")
 
 
-class Feeder:
-    """A peer that accepts one session and sends a table; the hold time is 0, so it sends no more."""
+def handshake(connection: socket.socket, asn: int) -> None:
+    """Send OPEN and KEEPALIVE; the hold time is 0, so that no more are sent."""
+    capabilities = bytes((1, 4, 0, 1, 0, 1)) + bytes((65, 4)) + struct.pack("!I", asn)
+    parameters = bytes((2, len(capabilities))) + capabilities
+    body = struct.pack("!BHH4sB", 4, asn, 0, b"\xc0\0\x02\x01", len(parameters)) + parameters
+    connection.sendall(MARKER + struct.pack("!HB", 19 + len(body), 1) + body + KEEPALIVE)
 
-    def __init__(self, routes: int) -> None:
-        self._listener = socket.create_server((workload.peer_address(0), 0))
+
+class Feeder:
+    """A peer that accepts one session, and sends a table."""
+
+    def __init__(self, routes: int, number: int = 0) -> None:
+        """``number`` is that of its address."""
+        self._address = workload.peer_address(number)
+        self._listener = socket.create_server((self._address, 0))
         self.port: int = self._listener.getsockname()[1]
         self._routes = routes
+        self._connection: socket.socket | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
+    def lose(self) -> None:
+        """End the session without a word, and accept no other."""
+        self._listener.close()
+        if self._connection is not None:
+            self._connection.shutdown(socket.SHUT_RDWR)
+
     def _run(self) -> None:
         connection, _ = self._listener.accept()
-        capabilities = bytes((1, 4, 0, 1, 0, 1)) + bytes((65, 4))
-        capabilities += struct.pack("!I", workload.PEER_ASN)
-        parameters = bytes((2, len(capabilities))) + capabilities
-        body = struct.pack("!BHH4sB", 4, workload.PEER_ASN, 0, b"\xc0\0\x02\x01", len(parameters))
-        size = 19 + len(body) + len(parameters)
-        connection.sendall(MARKER + struct.pack("!HB", size, 1) + body + parameters + KEEPALIVE)
+        self._connection = connection
+        handshake(connection, workload.PEER_ASN)
         self._discard = threading.Thread(target=_discard, args=(connection,), daemon=True)
         self._discard.start()
         for start in range(0, self._routes, PER_SET):
             path = [workload.PEER_ASN, 64600 + start % 300, 1 + start]
-            found = streams.attributes(path, workload.peer_address(0), med=start)
+            found = streams.attributes(path, self._address, med=start)
             nlri = streams.host_nlri(streams.FIRST_PREFIX + start, PER_SET)
             connection.sendall(streams.messages(found, nlri))
 
@@ -114,8 +127,14 @@ class Program:
 
 
 @contextmanager
-def router(directory: Path, port: int, core: set[int]) -> Iterator[Program]:
-    """Run a router that imports all routes of the feeder, and exports them to a second peer."""
+def router(
+    directory: Path,
+    port: int,
+    core: set[int],
+    neighbors: Sequence[Mapping[str, object]] = (),
+    **settings: object,
+) -> Iterator[Program]:
+    """Run a router that imports all routes of the feeder; ``settings`` are more keys of its file."""
     config = {
         "asn": workload.LOCAL_ASN,
         "routerID": "192.0.2.9",
@@ -127,8 +146,10 @@ def router(directory: Path, port: int, core: set[int]) -> Iterator[Program]:
                 "port": port,
                 "import": "all",
                 "connectRetryTime": 1,
-            }
+            },
+            *neighbors,
         ],
+        **settings,
     }
     (directory / "router.yaml").write_text(json.dumps(config))
     program = Program(directory, ["waggle", "router", "-c", directory / "router.yaml"], core)
@@ -221,11 +242,8 @@ def received(path: Path, request: str) -> int:
     return int(done.stdout or 0)
 
 
-def measure(
-    program: Program, questions: Sequence[str], routes: int, clients: int, cores: set[int]
-) -> bool:
-    """Measure and print; return whether every delay was within the goal."""
-    os.sched_setaffinity(0, cores)
+def wait_received(program: Program, routes: int) -> None:
+    """Wait until the table of the feeder has arrived."""
     deadline = time.monotonic() + START_SECONDS
     size = 0
     # A route takes more than a hundred octets.
@@ -235,6 +253,14 @@ def measure(
         time.sleep(1)
         if listens(program.socket):
             size = received(program.socket, http_request("received"))
+
+
+def measure(
+    program: Program, questions: Sequence[str], routes: int, clients: int, cores: set[int]
+) -> bool:
+    """Measure and print; return whether every delay was within the goal."""
+    os.sched_setaffinity(0, cores)
+    wait_received(program, routes)
     measured = partial(delays, program.process.pid, program.socket)
     end = time.monotonic() + IDLE_SECONDS
     _print("idle", *measured(lambda: time.monotonic() > end), "")

@@ -26,6 +26,12 @@ pytestmark = pytest.mark.program
 
 @pytest.fixture(name="examples")
 def copied() -> Iterator[Path]:
+    with copied_examples() as examples:
+        yield examples
+
+
+@contextlib.contextmanager
+def copied_examples() -> Iterator[Path]:
     """Copy the examples, with a port that is free; the path of a socket has 108 octets at most."""
     with tempfile.TemporaryDirectory(prefix="demo-") as name:
         examples = Path(name) / "examples"
@@ -125,6 +131,29 @@ def test_a_demo_without_routes_says_why(examples: Path) -> None:
             break
     demo.send_signal(signal.SIGINT)
     assert demo.communicate(timeout=60)[1] == ""
+
+
+def test_a_demo_works_beside_an_agent_that_listens_and_leaves_its_session_alone(
+    examples: Path,
+) -> None:
+    """The agent is that of another demo, with a router of its own."""
+    path = examples / "quickstart" / "bgp.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    path.write_text(path.read_text().replace("localASN:", f"localPort: {port}\n      localASN:"))
+    first = start(examples)
+    routed(first)
+    with copied_examples() as beside:
+        output, errors = start(beside, "--once").communicate(timeout=60)
+    assert errors == ""
+    assert "198.51.100.10/32" in output
+    with socket.create_connection(("127.0.0.1", port), timeout=10):
+        pass
+    first.send_signal(signal.SIGINT)
+    shown, errors = first.communicate(timeout=60)
+    assert (first.returncode, errors) == (0, "")
+    lost = [line for line in shown.splitlines() if line.startswith("-")]
+    assert lost == [], "the session of the first agent stayed up"
 
 
 def test_a_changed_manifest_is_shown_and_an_interrupt_ends_both_programs(examples: Path) -> None:

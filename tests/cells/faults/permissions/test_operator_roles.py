@@ -73,8 +73,8 @@ NOT_USED = {
     "pods",
     "vteps",
 }
-"""Kinds of which no object is there that the operator would read, convert, report on or migrate: it goes
-on, and need not have made the request."""
+"""Kinds of which no object is there to be read, converted, reported on or migrated. The operator
+goes on, without having made the request."""
 NOT_USED_VERBS = {
     ("create", "ciliumbgpclusterconfigs"),
     ("create", "ciliumbgppeerconfigs"),
