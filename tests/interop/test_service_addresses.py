@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.interop.lab import ASN, OURS, PEERS, PORT, give_addresses
 from tests.support.agent import Agent
 from tests.support.netns import linked_namespaces
 from tests.support.routers import KINDS, PeerSettings, RouterSettings
+from tests.support.routers.base import Originated
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
@@ -40,6 +42,10 @@ BAD = {
 }
 
 
+BY_ROUTES: dict[str, dict[str, str]] = {"bird": {ROUTER[1]: "NextHop"}, "frr": {}}
+"""What the routes of a router show beside: FRR without zebra has no IPv6 next hop to send."""
+
+
 def node(name: str, pods: str, *addresses: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
@@ -63,7 +69,7 @@ def service(namespace: str, name: str, cluster_ip: str, *external: str) -> dict[
     }
 
 
-def manifests() -> list[dict[str, Any]]:
+def manifests(bad: Iterable[str]) -> list[dict[str, Any]]:
     cilium = {"apiVersion": "cilium.io/v2"}
     families: list[dict[str, Any]] = [
         {"afi": f, "safi": "unicast", "advertisements": {}} for f in ("ipv4", "ipv6")
@@ -108,7 +114,7 @@ def manifests() -> list[dict[str, Any]]:
         },
         service("default", "kubernetes", "10.96.0.1"),
         service("bank", "till", "10.96.0.77"),
-        service("shop", "web", "10.96.0.78", *BAD, *(one.split("/")[0] for one in GOOD)),
+        service("shop", "web", "10.96.0.78", *bad, *(one.split("/")[0] for one in GOOD)),
     ]
 
 
@@ -117,13 +123,16 @@ def test_a_router_gets_no_address_that_belongs_to_something_else(
     kind: str, need_router: NeedRouter, tmp_path: Path
 ) -> None:
     need_router(kind)
+    bad = {**BAD, **BY_ROUTES[kind]}
     with linked_namespaces() as link, contextlib.ExitStack() as stack:
         give_addresses(link)
         settings = RouterSettings(PEER_ASN, ROUTER[0], ROUTER, (PeerSettings(OURS[0], ASN),), PORT)
         router = KINDS[kind](settings, link.right, tmp_path / "router")
+        # Its IPv6 address, which no object has, is known as a next hop.
+        router.announced = {"2001:db8:99::/48": Originated()}
         arguments = ("--service-cidr=10.96.0.0/16",)
         agent = Agent(link.left, tmp_path / "agent", arguments=arguments)
-        agent.write_objects("objects.json", *manifests())
+        agent.write_objects("objects.json", *manifests(bad))
         for part in (router, agent):
             part.start()
             stack.callback(part.stop)
@@ -132,16 +141,19 @@ def test_a_router_gets_no_address_that_belongs_to_something_else(
         def held() -> set[str]:
             return {*router.routes("ipv4-unicast"), *router.routes("ipv6-unicast")}
 
+        def explain(address: str) -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = agent.command("explain", address)["items"]
+            return found
+
         def complete() -> None:
             assert held() >= {GOOD[0]}
             assert agent.peers()[NAME]["state"] == "Established"
+            for address, reason in BY_ROUTES[kind].items():
+                assert {one["reason"] for one in explain(address)} == {reason}
 
         eventually(complete, within=40, context=agent.daemon.tail)
         assert held() <= set(GOOD)
-        explained = {
-            address: {one["reason"] for one in agent.command("explain", address)["items"]}
-            for address in BAD
-        }
+        explained = {address: {one["reason"] for one in explain(address)} for address in bad}
         # A cluster IP is a ClusterIP as well, which nothing advertises.
-        wanted = {address: {reason} for address, reason in BAD.items()}
+        wanted = {address: {reason} for address, reason in bad.items()}
         assert {one: found - {"AddressType"} for one, found in explained.items()} == wanted

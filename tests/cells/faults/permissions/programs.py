@@ -48,6 +48,9 @@ DIALECTS: dict[str, type[Dialect]] = {
 """Dialects of which the programs read and write something by default: ovnk follows."""
 
 
+OVNK: type[Dialect] = OvnkDialect
+
+
 METALLB = {"apiVersion": "metallb.io/v1beta1", "namespace": "metallb-system"}
 
 
@@ -59,7 +62,7 @@ NEEDS = {"metallb": ("frrk8s",)}
 
 
 def everything() -> Kinds:
-    return Kinds(KINDS, *(one.all_kinds() for one in (*DIALECTS.values(), OvnkDialect)))
+    return Kinds(KINDS, *(one.all_kinds() for one in (*DIALECTS.values(), OVNK)))
 
 
 def metallb(kind: str, name: str, spec: Object, version: str = "v1beta1") -> Object:
@@ -177,11 +180,14 @@ async def program(
             task.exception()
 
 
-def operator(server: ApiServer, directory: Path, **flags: object) -> Any:  # noqa: ANN401
+def operator(
+    server: ApiServer, directory: Path, *, dialects: Sequence[str] = (), **flags: object
+) -> Any:  # noqa: ANN401
     return program(
         OPERATOR_CELLS,
         server,
         directory,
+        dialects=dialects,
         operator_identity="a",
         lease_retry_seconds="0.05",
         **flags,
