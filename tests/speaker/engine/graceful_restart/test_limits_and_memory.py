@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
+import resource
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from speaker.api import Fault, GracefulRestart, MaximumPrefixes, PeerConfig, PrefixLimit
 from speaker.attribute import encode_attribute
@@ -21,6 +24,9 @@ from tests.speaker.engine.graceful_restart.hosts import RESTART, ROUTES, pair
 from tests.speaker.engine.graceful_restart.test_refresh import writes_to_end
 from tests.speaker.network import INSTANCE
 from tests.speaker.raw import ATTRIBUTES, FAMILIES, REMOTE, REMOTE_ASN, Raw, open_message, update
+
+RESTARTS = int(os.environ.get("WAGGLE_RESTARTS", "240"))
+"""Of one peer, in the test of their memory."""
 
 
 def test_rfc7313_4_a_refresh_is_delimited_by_borr_and_eorr() -> None:
@@ -109,16 +115,21 @@ def restarts(
 
 
 def test_the_memory_of_a_peer_that_restarts_again_and_again_is_level() -> None:
+    """Of its routes and of the process; ``WAGGLE_RESTARTS`` makes more of them."""
     sizes: list[int] = []
+    resident: list[int] = []
     tracemalloc.start()
     try:
-        for number, _ in enumerate(restarts(240, lambda _: range(4))):
-            if number % 80 == 79:
+        for number, _ in enumerate(restarts(RESTARTS, lambda _: range(4)), 1):
+            if number % (RESTARTS // 3) == 0:
                 gc.collect()
                 sizes.append(tracemalloc.get_traced_memory()[0])
+                pages = int(Path("/proc/self/statm").read_text().split()[1])
+                resident.append(pages * resource.getpagesize())
     finally:
         tracemalloc.stop()
     assert sizes[2] < sizes[1] + 8_000, sizes
+    assert resident[2] < resident[1] + 2**20, resident
 
 
 def test_the_attributes_of_former_sessions_are_released() -> None:
