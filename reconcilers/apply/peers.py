@@ -114,9 +114,11 @@ class Peers(SingleValue):
         if row is None or instance is None:
             raise KeyError(key)
         password_of = self._passwords.reader(snapshot)
-        if row.down_reason is None and self._waits_for_bfd(snapshot, row):
+        waits = row.down_reason is None and self._waits_for_bfd(snapshot, row)
+        if waits:
             row = replace(row, down_reason=NO_BFD)
-        return peer_config(row, instance.local_asn, password_of, self._received)
+        config = peer_config(row, instance.local_asn, password_of, self._received)
+        return replace(config, disabled_for_a_while=True) if waits else config
 
     def _waits_for_bfd(self, snapshot: Snapshot, row: Peer) -> bool:
         """Return whether the session may not be Established yet (`BfdProfile.strict`)."""

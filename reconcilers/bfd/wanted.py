@@ -84,7 +84,7 @@ def _is_within(
 def bfd_settings(profile: BfdProfile, *, multihop: bool) -> Settings:
     """Return the settings of a session with a profile.
 
-    The echo function is for a single hop (RFC 5883 section 2). With it the kernel returns the packets
+    The echo function is for a single hop (RFC 5883 section 3). With it the kernel returns the packets
     of the neighbor, too, in the same interval.
     """
     echo = profile.echo_interval * MICROSECONDS if profile.echo_mode and not multihop else 0

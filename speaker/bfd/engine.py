@@ -109,12 +109,13 @@ class Engine:
     def remove_session(self, key: SessionKey, now: int) -> None:
         """End a session: AdminDown for as long as the neighbor needs to notice, then forgotten.
 
-        RFC 5880 section 6.8.16. Returns at once; no effect without the session.
+        RFC 5880 sections 6.8.1 and 6.8.16: whatever its state is, if a neighbor is there. Returns at
+        once; no effect without the session.
         """
         session = self.sessions.get(key)
         if session is None or session.local_discriminator in self._leaving:
             return
-        lingers = session.state > State.DOWN
+        lingers = session.remote_discriminator != 0
         interval = session.transmit_interval
         settings = msgspec.structs.replace(session.settings, admin_down=True)
         self._act(session, lambda: session.configure(settings, now), now)

@@ -74,7 +74,8 @@ def diagnostic_name(value: int) -> str:
 class Discard(enum.Enum):
     """Why a received packet has no effect: the checks of RFC 5880 section 6.8.6 in their order.
 
-    `TTL` precedes them (RFC 5881 section 5, RFC 5883 section 2).
+    `TTL` precedes them (RFC 5881 section 5; of several hops a limit of our own, as
+    RFC 5883 section 3 has none).
     """
 
     TTL = "TTL"
@@ -130,7 +131,7 @@ class Settings(msgspec.Struct, frozen=True):
     minimum_ttl: int = 255
     """Of received packets; 255 for a single hop (RFC 5881 section 5)."""
     echo_interval: int = 0
-    """Of our own echo packets; 0: none are sent. Not for multihop (RFC 5883 section 2)."""
+    """Of our own echo packets; 0: none are sent. Not for multihop (RFC 5883 section 3)."""
     required_min_echo_rx: int = 0
     """The least interval of the peer's echo packets that this node returns; 0: none."""
     key: Key | None = None

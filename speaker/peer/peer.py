@@ -114,6 +114,11 @@ class Peer(PeerIdentity):
         """Whether neither the configuration nor a command keeps the peer down."""
         return self.config.disabled_reason is None and not self.stopped and self.down is None
 
+    @property
+    def waits(self) -> bool:
+        """Whether nothing but a condition outside of BGP keeps it down, and only for a while."""
+        return self.config.disabled_for_a_while and not self.stopped and self.down is None
+
     # ---------------------------------------------------------- start and end
 
     def start(self) -> None:

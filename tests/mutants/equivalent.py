@@ -27,12 +27,6 @@ EQUIVALENT: Final = (
         "the kernel returns the 12 octets of struct ucred in any larger room",
     ),
     Equivalent(
-        "cells/bfd/following.py",
-        "return False",
-        "False -> None",
-        "of a comparison in this module, which is asked whether it is true",
-    ),
-    Equivalent(
         "cells/safe_text.py",
         'return escape(data.decode("utf-8", "backslashreplace"))',
         "\"utf-8\" -> 'utf-8_'",

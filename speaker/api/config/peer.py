@@ -143,6 +143,9 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     bfd: BfdProfile | None = None
     disabled_reason: str | None = None
     """Keeps the session down and is its reason in the status (a missing Secret, for example)."""
+    disabled_for_a_while: bool = False
+    """True with a `disabled_reason`: the routes that a restarting peer has left are kept meanwhile, as
+    long as its restart may take."""
 
     @property
     def first_as_enforced(self) -> bool:

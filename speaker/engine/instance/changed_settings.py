@@ -64,7 +64,7 @@ def apply_to_kept_routes(
     peer = kept.peer
     context = context_without_session(peer, kept)
     if (
-        not peer.may_come_up
+        not (peer.may_come_up or peer.waits)
         or peer.config.graceful_restart is None
         # Its paths compare with others in another way: the next session has another source.
         or context.session.ebgp != kept.negotiated.ebgp

@@ -33,6 +33,8 @@ class Strict(Rows):
         """Why the peer is kept down; None if it is not."""
         config = self.speaker.peer_config("i", "p")
         assert config is not None
+        held = config.disabled_reason == NO_BFD
+        assert config.disabled_for_a_while is held, "the routes of a restarting peer stay"
         return config.disabled_reason
 
 

@@ -57,7 +57,7 @@ def test_only_a_multihop_session_has_a_least_ttl() -> None:
     assert ttls == [255, 200]
 
 
-def test_rfc5883_4_the_echo_function_is_used_in_both_directions_of_a_single_hop_alone() -> None:
+def test_rfc5883_3_the_echo_function_is_used_in_both_directions_of_a_single_hop_alone() -> None:
     def echo(profile: BfdProfile, *, multihop: bool) -> tuple[int, int]:
         settings = bfd_settings(profile, multihop=multihop)
         return settings.echo_interval, settings.required_min_echo_rx

@@ -509,3 +509,69 @@ def test_rfc5880_6_8_16_admin_down_is_sent_for_the_detection_time_of_the_neighbo
     pair.run(150 * MS)
     assert {packet.state for _, packet in pair.left.sent} == {State.ADMIN_DOWN}
     assert pair.right.state is State.DOWN
+
+
+def test_rfc5880_6_3_the_first_packet_is_of_the_session_of_its_addresses() -> None:
+    engine = new_engine()
+    for peer in (RIGHT, "192.0.2.3"):
+        engine.set_session(key_of(LEFT, peer), FAST, 0)
+    engine.receive(encode(FIRST), ORIGIN, 0)
+    states = {key.peer: session.state for key, session in engine.sessions.items()}
+    assert states == {RIGHT: State.INIT, "192.0.2.3": State.DOWN}
+
+
+def test_rfc5880_6_5_a_poll_sequence_takes_no_packets_of_its_own() -> None:
+    """The P bit is set on the periodic packets."""
+    pair = established(PATIENT, PATIENT)
+    pair.line = lambda _: Delivery(())
+    pair.configure(pair.left, replace(PATIENT, required_min_rx=60 * MS))
+    pair.run(2 * SECOND)
+    assert all(packet.poll for _, packet in pair.left.sent)
+    assert min(gaps(pair.left)) >= 0.75 * 50 * MS
+
+
+@pytest.mark.parametrize("state", [State.DOWN, State.INIT, State.UP])
+def test_rfc5880_6_8_1_a_session_is_kept_for_the_detection_time_in_any_state(state: State) -> None:
+    alone = Alone()
+    alone.receive(FIRST)
+    if state is State.UP:
+        alone.receive(alone.to_us())
+    elif state is State.DOWN:
+        alone.receive(alone.to_us(state=State.ADMIN_DOWN))
+    assert alone.session.state is state
+    alone.engine.remove_session(alone.key, alone.now)
+    sent = [packet for _, packet in alone.until(2 * SECOND)]
+    assert {packet.state for packet in sent} == {State.ADMIN_DOWN}
+    assert alone.key in alone.engine.sessions
+    list(alone.until(4 * SECOND))
+    assert not alone.engine.sessions
+
+
+def test_rfc5880_6_8_1_a_session_without_a_neighbor_is_forgotten_at_once() -> None:
+    alone = Alone()
+    alone.engine.remove_session(alone.key, 0)
+    assert not alone.engine.sessions
+
+
+def test_rfc5880_6_8_8_an_echo_packet_is_of_the_session_that_sent_it() -> None:
+    """And one that returns nobody's discriminator, or another secret, is of none."""
+    alone = Alone(ECHOES)
+    alone.engine.set_echo_possible(alone.key, 0, possible=True)
+    alone.come_up(required_min_echo_rx=20 * MS)
+    list(alone.until(30 * MS))
+    (first, *_) = alone.engine.echoes
+    for payload in (b"", bytes(16), first.payload[:4] + bytes(12)):
+        alone.engine.echo_received(payload, alone.now)
+    assert alone.session.echoes_received == 0
+    alone.engine.echo_received(alone.engine.echoes[-1].payload, alone.now)
+    assert alone.session.echoes_received == 1
+
+
+def test_rfc5880_7_after_a_loss_a_packet_is_sent_once_a_second() -> None:
+    """Whatever congests the path has less of it; BGP, whose session has ended, sends nothing."""
+    alone = Alone()
+    alone.come_up()
+    list(alone.until(SECOND))
+    assert alone.session.state is State.DOWN
+    times = [time for time, _ in alone.until(20 * SECOND)]
+    assert min(after - before for before, after in pairwise(times)) >= 0.75 * SECOND

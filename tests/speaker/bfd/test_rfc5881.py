@@ -40,6 +40,15 @@ def several_hops() -> Iterator[socket.socket]:
         yield sock
 
 
+def test_rfc5881_2_ipv4_and_ipv6_have_sessions_of_their_own() -> None:
+    engine = new_engine()
+    engine.set_session(key_of(LEFT, RIGHT), Settings(), 0)
+    engine.set_session(key_of("2001:db8::1", "2001:db8::2"), Settings(), 0)
+    engine.receive(encode(FIRST), Origin(RIGHT, LEFT, "", multihop=False, ttl=255), 0)
+    states = {key.peer: session.state for key, session in engine.sessions.items()}
+    assert states == {RIGHT: State.INIT, "2001:db8::2": State.DOWN}
+
+
 def test_rfc5881_4_control_packets_are_for_port_3784(one_hop: socket.socket) -> None:
     assert one_hop.getpeername() == ("127.0.0.2", SINGLE_HOP_PORT) == ("127.0.0.2", 3784)
 
@@ -106,7 +115,7 @@ def test_rfc5883_5_a_packet_of_the_other_port_reaches_no_session(*, multihop: bo
     assert engine.sessions[key].state is State.DOWN
 
 
-def test_rfc5883_3_sessions_of_two_pairs_of_addresses_are_two() -> None:
+def test_rfc5883_4_1_sessions_of_two_pairs_of_addresses_are_two() -> None:
     engine = new_engine()
     for peer in (RIGHT, "192.0.2.3"):
         engine.set_session(key_of(LEFT, peer, multihop=True), Settings(minimum_ttl=1), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from speaker.api import GracefulRestart, PeerConfig, RouteAttributes, UnknownName
 from speaker.engine.inputs import PathDown
@@ -12,7 +13,14 @@ from tests.speaker.network import INSTANCE, Host, Network
 
 A, B = "10.0.0.1", "10.0.0.2"
 ROUTES = {"10.8.0.0/24": RouteAttributes(), "10.9.0.0/24": RouteAttributes(communities=(7,))}
+NO_BFD = "BFD is not Up"
 EXPIRED = "Control Detection Time Expired"
+
+
+def config(host: Host) -> PeerConfig:
+    """Return the configuration of the only peer."""
+    (found,) = host.engine.instance(INSTANCE).peers.values()
+    return found.config
 
 
 def established(*, graceful: bool = False, record: bool = False) -> tuple[Network, Host, Host]:
@@ -132,3 +140,37 @@ def test_a_recording_replays_it() -> None:
     for _ in player.play(None):
         pass
     assert player.difference is None
+
+
+def test_a_strict_peer_that_may_be_restarting_keeps_its_routes_while_it_waits_for_bfd() -> None:
+    """Its BFD depends on its control plane: the wait is no administrative shutdown of the peer."""
+    network, a, b = established(graceful=True)
+    strict = config(b)
+    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    b.writes.clear()
+    b.peer(replace(strict, disabled_reason=NO_BFD, disabled_for_a_while=True))
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    assert b.sent() == b"", "no NOTIFICATION, by which the peer would remove ours"
+    network.run(5)
+    assert not b.status().established
+    b.peer(strict)
+    network.run(60)
+    assert b.status().established
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    assert a.status().flaps == 1
+
+
+def test_routes_that_wait_for_a_strict_peer_go_after_the_restart_time() -> None:
+    network, _, b = established(graceful=True)
+    strict = config(b)
+    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    b.peer(replace(strict, disabled_reason=NO_BFD, disabled_for_a_while=True))
+    network.run(61)
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_a_peer_that_is_disabled_for_good_loses_the_routes_that_are_kept() -> None:
+    _, _, b = established(graceful=True)
+    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    b.peer(replace(config(b), disabled_reason="no Secret"))
+    assert b.available(IPV4_UNICAST) == {}

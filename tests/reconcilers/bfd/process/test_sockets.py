@@ -15,7 +15,7 @@ from speaker.bfd.transport import MULTIHOP_PORT, SINGLE_HOP_PORT
 from speaker.bfd.values import SessionKey, Settings, State
 from tests.speaker.bfd.test_packet import PACKET
 from tests.support.bfd_process import BfdProcess, bfd_in
-from tests.support.netns import Link
+from tests.support.netns import Link, router_between
 from tests.support.packet_flood import BATCH, flood_from, packet
 
 pytestmark = [pytest.mark.netns, pytest.mark.program]
@@ -69,6 +69,22 @@ def test_a_packet_of_the_other_port_or_from_afar_ends_no_session(
         flood_from(link.right, 0, LEFT, [packet(RIGHT, LEFT, 255, port, octets)])
         while (status := ours.status(key)).state is State.UP and status.ups == 1:
             pass
+
+
+def test_rfc5881_6_a_session_of_one_hop_never_comes_up_over_a_router(link: Link) -> None:
+    """Whatever the kernel's route is: the TTL of its packets is 254 at the other end."""
+    left, right = "10.98.0.1", "10.98.0.2"
+    with (
+        router_between(link, (left, right)),
+        bfd_in(link.left) as ours,
+        bfd_in(link.right) as theirs,
+    ):
+        ours.set(SessionKey(right, ""), Settings())
+        theirs.set(SessionKey(left, ""), Settings())
+        for end, key in ((ours, SessionKey(right, "")), (theirs, SessionKey(left, ""))):
+            end.expect(ProcessStatus, lambda seen: sum(d.packets for d in seen.discarded) >= 3)
+            status = end.status(key)
+            assert (status.state, status.ups) == (State.DOWN, 0)
 
 
 def test_an_interface_that_was_deleted_and_made_again_has_its_session_again(link: Link) -> None:
