@@ -8,7 +8,7 @@ PARALLEL ?= -n auto --dist loadgroup
 # Tests start a thousand programs, each of which would compile all of its modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-vm ovnk-edits unit properties soak mutants check format lock manifests compiled test-compiled test-pure check-native bench bench-antrea bench-frrk8s bench-fib bench-speed sbom clean help
+.PHONY: run test test-vm ovnk-edits unit properties soak mutants check format lock manifests compiled test-compiled test-pure check-native bench bench-antrea bench-frrk8s bench-fib bench-speed sbom clean help bfd-kills
 
 help:                ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,10 @@ ovnk-edits: $(VENV)/.installed-dev  ## 200 random edits of OVN-Kubernetes' objec
 soak: $(VENV)/.installed-dev  ## ten minutes of a node's life: objects that come, conflict and go, an agent that is killed, and BIRD (SOAK_SECONDS=N, SOAK_SEED=N)
 	@tests/support/install-routers
 	@SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -q tests/interop/test_node_life.py $(ARGS)
+
+bfd-kills: $(VENV)/.installed-dev  ## an agent is killed a hundred times, while BIRD watches its BFD session and its routes (BFD_KILLS=N)
+	@tests/support/install-routers
+	@BFD_KILLS=$${BFD_KILLS:-100} $(BIN)/python -m pytest -q -o timeout=3600 tests/interop/test_bfd.py -k killed $(ARGS)
 
 mutants: $(VENV)/.installed-dev  ## mutants of each rule of docs/rfcs.md, and of merging, against their tests (ARGS="-k 8212", ARGS="-k frrk8s", ARGS="--random 200 --seed 1")
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -64,6 +64,7 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"default_next_hop_ipv6": "fd00::1"}, Effect.SOFT),
     ({"local_port": 1179}, Effect.RESET),
     ({"disabled_reason": "no Secret"}, Effect.RESET),
+    ({"disabled_for_a_while": True}, Effect.RESET),
     ({"bfd": BfdProfile()}, Effect.NONE),
     ({"address": "10.0.0.3"}, Effect.REPLACE),
     ({"peer_asn": 65003}, Effect.REPLACE),

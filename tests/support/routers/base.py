@@ -79,6 +79,8 @@ class PeerSettings:
     """The neighbour is a member of the same confederation (RFC 5065)."""
     bfd_interval: int | None = None
     """BFD with this interval in milliseconds, three times; multihop where the session is."""
+    bfd_keeps_routes: bool = False
+    """A path that BFD has lost is taken for a graceful restart of the neighbour (BIRD: ``graceful``)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

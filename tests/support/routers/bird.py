@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import re
 import shutil
 import socket
@@ -119,6 +120,7 @@ class Bird(Router):
         blocks = [
             f"router id {self.settings.router_id};",
             f'log "{self.directory / "bird.log"}" all;',
+            "timeformat log iso long ms;",
             "protocol device { scan time 1; }",
             self._statics(IPV4),
             self._statics(IPV6),
@@ -188,7 +190,7 @@ class Bird(Router):
         if peer.ttl_security:
             lines.append("ttl security on;")
         if peer.bfd_interval is not None:
-            lines.append("bfd on;")
+            lines.append(f"bfd {'graceful' if peer.bfd_keeps_routes else 'on'};")
         if not peer.four_octet_as:
             lines.append("enable as4 off;")
         if peer.role is not None:
@@ -330,6 +332,19 @@ class Bird(Router):
         log = (self.directory / "bird.log").read_text()
         words = re.findall(rf"{self._name_of(address)}: Received: (.*)", log)
         return words[-1] if words else ""
+
+    def ends(self, address: str) -> list[tuple[float, str]]:
+        """Return when its sessions with a neighbour ended, and why, by its log."""
+        name = self._name_of(address)
+        what = r"Received: .*|BFD session down|Neighbor graceful restart detected|Error: .*"
+        return [
+            (dt.datetime.fromisoformat(match[1]).astimezone().timestamp(), match[2])
+            for match in re.finditer(
+                rf"^(\S+ \S+) <\w+> {name}: ({what})$",
+                (self.directory / "bird.log").read_text(),
+                re.MULTILINE,
+            )
+        ]
 
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         del new, gone  # it compares the whole configuration itself
