@@ -13,6 +13,7 @@ from cells.intent.cell import IntentLoop
 from cells.node import ThisNode
 from cells.serve.items import explain_item
 from cells.serve.peer_names import PeerNames
+from reconcilers.bfd_session import UNKNOWN, UP
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.model import RouteExplanation
@@ -87,7 +88,7 @@ class AgentExplanations:
             text = "the session has not been set up (yet): see waggle peers, and the agent's log"
             return [_not_advertised(item, "NoSession", text) for item in items]
         if not status.established:
-            text = f"the session is {status.state}: {status.reason}"
+            text = f"the session is {status.state}: {status.reason}{self._bfd_of(status)}"
             return [_not_advertised(item, "SessionDown", text) for item in items]
         families = {str(family.family): family for family in status.families}
         expected: dict[Family, list[bytes]] = {}
@@ -116,6 +117,16 @@ class AgentExplanations:
                 item = _not_advertised(item, "NotSent", self._why_unsent(explanations[0]))
             completed.append(item)
         return completed
+
+    def _bfd_of(self, status: PeerStatus) -> str:
+        """Return the state of the peer's BFD session, if that is not Up: the path is down."""
+        snapshot = self._database.snapshot()
+        row = self._intent.bfd_sessions.get(snapshot, (status.instance, status.name))
+        if row is None or row.state in {UP, UNKNOWN}:
+            return ""
+        reasons = f" ({row.diagnostic})" if row.diagnostic else ""
+        waits = ", for which BGP waits" if row.holds_bgp else ""
+        return f"; its BFD session is {row.state}{reasons}{waits}"
 
     def _why_unsent(self, of: RouteExplanation) -> str:
         """Return why a session that can carry a route has not sent it: a change is not applied."""

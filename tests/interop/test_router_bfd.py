@@ -119,3 +119,23 @@ def test_strict_waits_for_bfd_and_a_lost_path_ends_bgp(tmp_path: Path) -> None:
 
         eventually(lost, within=5, context=left.daemon.tail)
         assert f"BFD: {EXPIRED}" in left.daemon.tail()
+
+
+def test_both_ends_may_be_strict(tmp_path: Path) -> None:
+    """Each waits for BFD, which waits for neither; and again after a loss."""
+    strict = {"receiveInterval": 100, "transmitInterval": 100, "strict": True}
+    with routers(tmp_path, strict, strict) as (left, right, far):
+
+        def both_up() -> None:
+            assert left.states == right.states == ("Established", "Up")
+
+        def both_wait() -> None:
+            for end in (left, right):
+                assert end.read("peers")["state"] == "Idle"
+                assert "BFD is not Up" in end.read("peers")["reason"]
+
+        eventually(both_up, within=20, context=left.daemon.tail)
+        far.cable(up=False)
+        eventually(both_wait, within=10, context=left.daemon.tail)
+        far.cable(up=True)
+        eventually(both_up, within=30, context=left.daemon.tail)

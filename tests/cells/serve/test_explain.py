@@ -16,6 +16,7 @@ from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve.explain import AgentExplanations
 from cells.serve.peer_names import PeerNames
+from reconcilers.bfd_session import BfdSession
 from reconcilers.intent.explain import NothingFoundError
 from reconcilers.model import ObjectRef, ReconcileStatus, RouteExplanation
 from speaker.api import UnknownName
@@ -208,3 +209,32 @@ def test_what_is_not_sent_has_the_error_of_its_instance_peer_or_route_set(
         if is_reason
         else "it has not been sent yet"
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (
+            BfdSession(instance="i", peer="p", state="Down", diagnostic="Neighbor Signaled Down"),
+            "; its BFD session is Down (Neighbor Signaled Down)",
+        ),
+        (
+            BfdSession(instance="i", peer="p", state="Init", holds_bgp=True),
+            "; its BFD session is Init, for which BGP waits",
+        ),
+        (BfdSession(instance="i", peer="p", state="Up"), ""),
+        (BfdSession(instance="i", peer="p", state="Unknown"), ""),
+    ],
+)
+def test_a_session_that_is_down_has_the_state_of_its_bfd_session(
+    row: BfdSession, text: str
+) -> None:
+    """A path that is down: BGP ended for it, and cannot come up."""
+    it = Explaining([WANTED])
+    with it.rows.db.write(it.rows.intent.bfd_sessions) as txn:
+        it.rows.intent.bfd_sessions.upsert(txn, row)
+    (((advertised, reason, message),),) = (shown(items) for items in it.items())
+    assert (advertised, reason) == (False, "SessionDown")
+    assert message is not None
+    assert message.startswith("the session is ")
+    assert message.partition("; its BFD")[1:] == (("; its BFD", text[9:]) if text else ("", ""))

@@ -16,10 +16,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from opentelemetry.trace import SpanContext
 
 from speaker.api import (
+    ESTABLISHED,
     BestPathChange,
     InstanceConfig,
     PeerConfig,
     Secret,
+    StateChanged,
     StreamClosed,
     UnknownName,
 )
@@ -504,5 +506,21 @@ def test_every_change_of_routes_is_linked_to_the_span_that_causes_it(
                     call()
                 assert noted == [span.get_span_context()]
                 noted.clear()
+
+    asyncio.run(main())
+
+
+def test_the_loss_of_a_path_is_published_before_the_call_returns() -> None:
+    """What follows the events removes kernel routes within the turn in which BFD's report came."""
+
+    async def main() -> None:
+        async with pair() as p:
+            p.connect()
+            await until(lambda: p.up)
+            p.events.clear()
+            p.a.path_down(NAME, "b", "Control Detection Time Expired")
+            (lost,) = (event for event in p.events if isinstance(event, StateChanged))
+            assert (lost.peer, lost.old) == ("b", ESTABLISHED)
+            assert lost.new != ESTABLISHED
 
     asyncio.run(main())

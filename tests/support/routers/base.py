@@ -80,7 +80,7 @@ class PeerSettings:
     bfd_interval: int | None = None
     """BFD with this interval in milliseconds, three times; multihop where the session is."""
     bfd_keeps_routes: bool = False
-    """A path that BFD has lost is taken for a graceful restart of the neighbour (BIRD: ``graceful``)."""
+    """A path that BFD has lost is a graceful restart of the neighbour (BIRD: ``bfd graceful``)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
