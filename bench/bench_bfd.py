@@ -27,7 +27,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from reconcilers.bfd.process.values import SetSessions, Wanted
 from speaker.bfd.values import SessionKey, Settings
@@ -84,9 +84,18 @@ class Contestant(ABC):
 
     name: str
 
-    def __init__(self, namespace: Namespace, directory: Path, setup: Setup) -> None:
+    def __init__(
+        self, namespace: Namespace, directory: Path, setup: Setup, *, is_neighbor: bool = False
+    ) -> None:
+        """``is_neighbor``: at the other end of all sessions."""
         self.namespace, self.directory, self.setup = namespace, directory, setup
+        self.is_neighbor = is_neighbor
         directory.mkdir()
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield the two addresses of each session: its own, the other end's."""
+        for ours, theirs in self.setup.pairs():
+            yield (theirs, ours) if self.is_neighbor else (ours, theirs)
 
     @abstractmethod
     def start(self) -> None:
@@ -146,6 +155,14 @@ class Daemons(Contestant):
             time.sleep(0.3)  # bfdd connects to zebra once
 
     @abstractmethod
+    def up(self) -> int:
+        """Return the number of sessions that are Up."""
+
+    @abstractmethod
+    def marks(self) -> dict[str, float]:
+        """Return a number of each session that is another one (by 1 or more) after a loss."""
+
+    @abstractmethod
     def commands(self) -> list[tuple[str, list[str | Path]]]:
         """Return names and commands; writes their configuration."""
 
@@ -164,24 +181,17 @@ class Bird(Daemons):
 
     name = "bird"
 
-    def __init__(
-        self, namespace: Namespace, directory: Path, setup: Setup, *, is_neighbor: bool = False
-    ) -> None:
-        super().__init__(namespace, directory, setup)
-        self._is_neighbor = is_neighbor
-
     def commands(self) -> list[tuple[str, list[str | Path]]]:
         """See `Daemons`."""
         interval = f"{self.setup.interval} ms"
         neighbors = ""
-        for pair in self.setup.pairs():
-            local, remote = reversed(pair) if self._is_neighbor else pair
+        for local, remote in self.pairs():
             neighbors += f'neighbor {remote} dev "{DEVICE}" local {local};\n'
         options = (
             f"min rx interval {interval}; min tx interval {interval}; multiplier {MULTIPLIER};"
         )
         (self.directory / "bird.conf").write_text(
-            f"router id 10.0.0.{1 + self._is_neighbor};\nprotocol device {{}}\n"
+            f"router id 10.0.0.{1 + self.is_neighbor};\nprotocol device {{}}\n"
             f'protocol bfd {{ interface "*" {{ {options} }};\n{neighbors}}}\n'
         )
         files = ("-c", self.directory / "bird.conf", "-s", self.directory / "control")
@@ -189,7 +199,19 @@ class Bird(Daemons):
         return [("bird", [*command, "-P", self.directory / "pid"])]
 
     def up(self) -> int:
-        """Return the number of sessions that are Up."""
+        """See `Daemons`."""
+        return self._show().count(" Up ")
+
+    def marks(self) -> dict[str, float]:
+        """See `Daemons`: since when it is Up, in seconds of the day."""
+        rows = [line.split() for line in self._show().splitlines()]
+        times = {row[0]: row[3].split(":") for row in rows if len(row) == 6 and row[2] == "Up"}
+        return {
+            address: 3600 * int(hour) + 60 * int(minute) + float(second)
+            for address, (hour, minute, second) in times.items()
+        }
+
+    def _show(self) -> str:
         try:
             with socket.socket(socket.AF_UNIX) as control:
                 control.settimeout(10)
@@ -199,7 +221,7 @@ class Bird(Daemons):
                 text = ""
                 while "0000 " not in text and not text.endswith("0000 \n"):
                     text += control.recv(1 << 16).decode()
-                return text.count(" Up ")
+                return text
         except OSError as error:
             raise NotReadyError(str(error)) from error
 
@@ -213,7 +235,7 @@ class Frr(Daemons):
         """See `Daemons`."""
         directory, interval = self.directory, self.setup.interval
         text = "bfd\n"
-        for ours, theirs in self.setup.pairs():
+        for ours, theirs in self.pairs():
             text += (
                 f" peer {theirs} local-address {ours} interface {DEVICE}\n"
                 f"  detect-multiplier {MULTIPLIER}\n  receive-interval {interval}\n"
@@ -238,6 +260,23 @@ class Frr(Daemons):
             command: list[str | Path] = [*grouped, directory / "group", FRR / name, *common]
             commands.append((name, [*command, *files, "-i", directory / f"{name}.pid", *options]))
         return commands
+
+    def up(self) -> int:
+        """See `Daemons`."""
+        return sum(peer["status"] == "up" for peer in self._show(""))
+
+    def marks(self) -> dict[str, float]:
+        """See `Daemons`: how often it went down."""
+        return {peer["peer"]: peer["session-down"] for peer in self._show("counters")}
+
+    def _show(self, what: str) -> list[dict[str, Any]]:
+        vtysh = ["vtysh", "--vty_socket", str(self.directory)]
+        try:
+            text = self.namespace.run(*vtysh, "-c", f"show bfd peers {what} json")
+        except RuntimeError as error:
+            raise NotReadyError(str(error)) from error
+        shown: list[dict[str, Any]] = json.loads(text)
+        return shown
 
 
 CONTESTANTS: Final[dict[str, type[Contestant]]] = {kind.name: kind for kind in (Waggle, Bird, Frr)}
@@ -387,7 +426,7 @@ def main() -> None:
                 linked_namespaces() as link,
                 tempfile.TemporaryDirectory(prefix="bench-bfd-") as path,
             ):
-                _addresses(link, setup)
+                give_addresses(link, setup)
                 figure = measure(
                     CONTESTANTS[name], link, Path(path), setup, args.seconds, restart=args.restart
                 )
@@ -396,7 +435,8 @@ def main() -> None:
     _summary(figures)
 
 
-def _addresses(link: Link, setup: Setup) -> None:
+def give_addresses(link: Link, setup: Setup) -> None:
+    """Give both ends their addresses, and the hardware addresses of the other one."""
     ours, theirs = zip(*setup.pairs(), strict=True)
     sides = ((link.left, ours, link.right, theirs), (link.right, theirs, link.left, ours))
     for side, addresses, other, neighbors in sides:
