@@ -27,7 +27,7 @@ unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of
 
 test-vm: $(VENV)/.installed-dev  ## the tests on VRF devices, in a VM with a kernel that has them: emulated, slow (as root, on Debian)
 	@tests/support/install-routers
-	@nice $(BIN)/python -m tests.support.vm $(BIN)/python -m pytest -m vrf -p no:cacheprovider -o timeout=1500 $(or $(ARGS),tests/interop/test_vrfs.py tests/interop/test_device.py)
+	@nice $(BIN)/python -m tests.support.vm $(BIN)/python -m pytest -m vrf -p no:cacheprovider -o timeout=1500 $(or $(ARGS),tests/interop/test_vrfs.py tests/interop/test_vrf_bfd.py tests/interop/test_device.py)
 
 ovnk-edits: $(VENV)/.installed-dev  ## 200 random edits of OVN-Kubernetes' objects: an API server, the operator, two agents and BIRD (OVNK_EDITS=N, OVNK_SEED=N)
 	@tests/support/install-routers

@@ -160,7 +160,7 @@ class Daemons(Contestant):
 
     @abstractmethod
     def marks(self) -> dict[str, float]:
-        """Return a number of each session that is another one (by 1 or more) after a loss."""
+        """Return a number of each session that differs by 1 or more after a loss."""
 
     @abstractmethod
     def commands(self) -> list[tuple[str, list[str | Path]]]:

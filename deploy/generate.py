@@ -143,6 +143,8 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
     "apiServer.port": _PORT,
     "commonLabels": _TEXTS,
     "image.digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+    "agent.bfd.hostPath": {"type": "string", "pattern": "^/.+$"},
+    "agent.bfd.image": {"type": "string"},
     "agent.bfd.leastInterval": {"type": "number", "minimum": 1, "maximum": 60000},
     "agent.kernelRoutes.enabled": {"enum": ["auto", True, False]},
     "agent.kernelRoutes.fib": {"enum": ["auto", True, False]},

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from cells.hive import capabilities
-from tests.support import builds, examples, helm, jaeger, netns
+from tests.support import builds, examples, gobgp, helm, jaeger, netns
 from tests.support.background_loop import open_connections
 from tests.support.interop_page import InteropPage
 from tests.support.kubernetes import assets
@@ -28,6 +28,7 @@ examples.register_profiles()
 COUNTED = {
     "tests on VRF devices": {"vrf"},
     "tests with Jaeger": {"jaeger"},
+    "tests with the BFD of GoBGP": {"gobgp"},
     "tests against real routers": {"interop", "netns"},
     "tests on a real API server": {"apiserver"},
     "tests of the chart": {"helm"},
@@ -35,6 +36,7 @@ COUNTED = {
 """Skipped tests are counted at the end: the markers of each group. A test is of the first one."""
 PROGRAMS: Mapping[str, Callable[[], object]] = {
     "apiserver": assets.find,
+    "gobgp": gobgp.find,
     "helm": helm.find,
     "jaeger": jaeger.find,
 }
@@ -147,8 +149,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of the chart and with Jaeger last: their programs may be built meanwhile."""
-    for marker in ("helm", "jaeger"):
+    """Run the tests of the chart, with Jaeger and a new GoBGP last: these may be built meanwhile."""
+    for marker in ("helm", "jaeger", "gobgp"):
         items.sort(key=lambda item, marker=marker: item.get_closest_marker(marker) is not None)  # type: ignore[misc]
 
 

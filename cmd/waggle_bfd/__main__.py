@@ -25,7 +25,7 @@ SOCKET_MODE, BACKLOG = 0o660, 8
 
 DESCRIPTION = """\
 Have the BFD sessions of a node (RFC 5880) for an agent. An agent starts it, except in Kubernetes, where
-it is a container of the agent's Pod.
+it is a DaemonSet of its own.
 
 It goes on while the agent is restarted or updated. Its sessions are continued by the next process, with
 the files of --state-directory, if that starts before the neighbors' detection time has passed.

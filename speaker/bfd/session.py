@@ -196,7 +196,7 @@ class Session:
         """Set the detection deadline by the time of the last packet."""
         time = self.detection_time
         if time != self._detection:
-            # Gaps are judged beside the detection time: those before belong to other intervals.
+            # Gaps are judged beside the detection time: earlier ones belong to other intervals.
             self._detection = time
             self._gaps.clear()
         self.detection_deadline = now + time if time and self.state > State.DOWN else NEVER

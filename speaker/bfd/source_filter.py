@@ -2,9 +2,10 @@
 
 Classic BPF (the kernel's Documentation/networking/filter.rst), attached with SO_ATTACH_FILTER. A packet
 has to have a least TTL, which no router on the way leaves to a packet from afar, and the address of a
-neighbor. Of those with a lower TTL a sample is received, as it may be the neighbor's own. Addresses are
-compared as words of 32 bits, IPv6 ones folded to one: the engine compares them in full. Where there are
-more than the kernel takes (`MAX_INSTRUCTIONS`, or its net.core.optmem_max) the TTL alone is looked at.
+neighbor. Of packets with a lower TTL a sample is received, as it may be the neighbor's own. Addresses
+are compared as words of 32 bits, IPv6 ones folded to one: the engine compares them in full. Where there
+are more than the kernel takes (`MAX_INSTRUCTIONS`, or its net.core.optmem_max) the TTL alone is looked
+at.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds helm, a Kubernetes API server and Jaeger for the tests while other tests run.
+"""Builds helm, a Kubernetes API server, Jaeger and GoBGP for the tests while other tests run.
 
 ``python -m tests.support.builds COMMAND...`` runs a command, the tests, and beside it
 the ``install-*`` scripts of `SCRIPTS`, which do nothing where their programs are there. Tests that need
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Final
 
 HERE: Final = Path(__file__).parent
-SCRIPTS: Final = ("install-helm", "install-apiserver", "install-jaeger")
-"""Helm first, as it takes less time; Jaeger is built for one file of tests."""
+SCRIPTS: Final = ("install-helm", "install-apiserver", "install-jaeger", "install-gobgp")
+"""Helm first, as it takes less time; Jaeger and GoBGP are built for one file of tests each."""
 POLL_SECONDS: Final = 1.0
 
 

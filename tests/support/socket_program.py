@@ -9,11 +9,13 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from reconcilers.process.codec import Codec
 
 SECONDS = 30.0
+START_SECONDS: Final = 120.0
+"""Until a program listens: on an emulated machine too."""
 M = TypeVar("M")
 K = TypeVar("K")
 
@@ -59,7 +61,7 @@ class SocketProgram(Generic[M]):
         """Connect, in place of the connection before, and greet."""
         self.disconnect()
         self._decoder, self._received = self._codec.decoder(), []
-        until = time.monotonic() + SECONDS
+        until = time.monotonic() + START_SECONDS
         while True:
             self._socket = socket.socket(socket.AF_UNIX)
             self._socket.settimeout(SECONDS)

@@ -34,7 +34,8 @@ def enter(priority: int = PRIORITY) -> RealTime:
     except OSError as error:
         scheduled = False
         problems.append(
-            f"no real-time scheduling, which needs CAP_SYS_NICE or RLIMIT_RTPRIO: {error.strerror}"
+            "no real-time scheduling, which needs CAP_SYS_NICE or RLIMIT_RTPRIO, and with "
+            f"CONFIG_RT_GROUP_SCHED a cgroup that has a share of it: {error.strerror}"
         )
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT):

@@ -22,7 +22,7 @@ def find(objects: list[Object], kind: str, name: str) -> Object:
 
 def pod(objects: list[Object], part: str) -> Object:
     """Give the Pod template of a part."""
-    kind = "DaemonSet" if part == "agent" else "Deployment"
+    kind = "Deployment" if part == "operator" else "DaemonSet"
     found: Object = find(objects, kind, f"waggle-{part}")["spec"]["template"]
     return found
 

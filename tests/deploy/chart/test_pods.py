@@ -84,9 +84,9 @@ def test_routes_in_the_kernel_are_written_by_a_container_of_their_own(helm: Helm
         assert option(settings(objects, "operator"), "operator", OperatorOptions).fib is fib
 
 
-def test_bfd_sessions_are_those_of_a_container_of_their_own(helm: Helm) -> None:
+def test_bfd_sessions_are_those_of_a_daemonset_of_their_own(helm: Helm) -> None:
     objects = helm.template({"agent": {"bfd": {"enabled": True, "leastInterval": 200}}})
-    process, agent = (container(objects, "agent", name) for name in ("bfd", "agent"))
+    process, agent = (container(objects, part, part) for part in ("bfd", "agent"))
     capabilities = process["securityContext"]["capabilities"]
     assert capabilities == {"drop": ["ALL"], "add": ["IPC_LOCK", "NET_RAW", "SYS_NICE"]}
     options = option(settings(objects, "agent"), "bfd", BfdOptions)
@@ -94,9 +94,27 @@ def test_bfd_sessions_are_those_of_a_container_of_their_own(helm: Helm) -> None:
     assert f"--socket={options.socket}" in process["args"]
     assert "--least-interval=200" in process["args"]
     (volume,) = process["volumeMounts"]
-    assert volume in agent["volumeMounts"]
-    (made,) = (v for v in pod(objects, "agent")["spec"]["volumes"] if v["name"] == "bfd")
-    assert made["emptyDir"]["medium"] == "Memory", "no disk delays a session"
+    assert {**volume, "readOnly": True} in agent["volumeMounts"]
+    for part in ("agent", "bfd"):
+        (made,) = (v for v in pod(objects, part)["spec"]["volumes"] if v["name"] == "bfd")
+        assert made["hostPath"]["path"].startswith("/run/"), "in memory: no disk delays a session"
+    assert pod(objects, "bfd")["spec"]["automountServiceAccountToken"] is False
+
+
+def test_a_change_of_the_agents_replaces_no_pod_with_bfd_sessions(helm: Helm) -> None:
+    """Neither their settings nor, where it is pinned, their image; and none without its deletion."""
+    bfd = {"enabled": True, "image": "example.com/waggle:1"}
+    before = helm.template({"agent": {"bfd": bfd}})
+    after = helm.template(
+        {
+            "agent": {"bfd": bfd, "podLabels": {"a": "b"}, "resources": {}},
+            "image": {"tag": "2"},
+            "cells": {"metallb": {"enabled": True}},
+        }
+    )
+    assert pod(after, "agent") != pod(before, "agent")
+    assert pod(after, "bfd") == pod(before, "bfd")
+    assert find(after, "DaemonSet", "waggle-bfd")["spec"]["updateStrategy"] == {"type": "OnDelete"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from speaker.bfd.engine import Engine, Origin
 from speaker.bfd.packet import encode
-from speaker.bfd.values import Discard, Key, Settings, State
+from speaker.bfd.values import Diagnostic, Discard, Key, Settings, State
 from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Pair, key_of, new_engine
 from tests.speaker.bfd.test_packet import PACKET
 
@@ -106,6 +106,22 @@ class TestForgedPackets:
         pair.left.engine.receive(encode(packet), ORIGIN._replace(multihop=True), pair.now)
         assert pair.left.state is State.UP
         assert pair.left.engine.discarded == {Discard.STATE: 1}
+
+    def test_a_neighbor_whose_detection_time_has_passed_ends_a_multihop_session_at_once(
+        self,
+    ) -> None:
+        """It has forgotten our discriminator (6.8.1), and is known by its own."""
+        pair = Pair(Settings(minimum_ttl=200), Settings(minimum_ttl=200), multihop=True)
+        pair.run(5 * SECOND)
+        receive = pair.right.engine.receive
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pair.right.engine, "receive", lambda *_: None)
+            pair.run(pair.right.session.detection_time + MS * 10)
+        assert pair.right.engine.receive == receive
+        (change,) = [each for each in pair.left.changes if each.before is State.UP]
+        assert change.diagnostic is Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN
+        assert change.remote_diagnostic == Diagnostic.CONTROL_DETECTION_TIME_EXPIRED
+        assert pair.right.sent[-1][1].your_discriminator == 0
 
 
 class TestDemultiplexing:

@@ -554,7 +554,7 @@ def test_rfc5880_6_8_1_a_session_without_a_neighbor_is_forgotten_at_once() -> No
 
 
 def test_rfc5880_6_8_8_an_echo_packet_is_of_the_session_that_sent_it() -> None:
-    """And one that returns nobody's discriminator, or another secret, is of none."""
+    """And a packet with another discriminator or secret is of none."""
     alone = Alone(ECHOES)
     alone.engine.set_echo_possible(alone.key, 0, possible=True)
     alone.come_up(required_min_echo_rx=20 * MS)

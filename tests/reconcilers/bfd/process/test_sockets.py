@@ -28,7 +28,7 @@ PEERS = 2000
 
 
 def forged(ours: BfdProcess, key: SessionKey) -> Packet:
-    """Return a Down packet with both discriminators of a session: whoever knows them forged it."""
+    """Return a Down packet with both discriminators of a session, as a stranger forges it."""
     status = ours.status(key)
     return PACKET._replace(
         state=State.DOWN,
@@ -57,7 +57,7 @@ def test_a_packet_of_the_other_port_or_from_afar_ends_no_session(
         low = settings.minimum_ttl - 1
         bad = [(wrong, 255), (wrong, 254), (port, low), (port, 1)]
         packets = [packet(RIGHT, LEFT, ttl, to, octets) for to, ttl in bad]
-        # Of those with a low TTL one of 64 passes the filter.
+        # Of packets with a low TTL one of 64 passes the filter.
         for _ in range(8):
             assert flood_from(link.right, 0, LEFT, packets) == BATCH
         own = ours.expect(ProcessStatus, lambda seen: len(seen.discarded) > 1)
