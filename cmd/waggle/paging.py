@@ -43,7 +43,7 @@ def on_terminal(
         yield
         return
     stdout, stderr = sys.stdout, sys.stderr
-    progress = args.progress = Progress(getattr(args, "prog", "waggle"), stderr)
+    progress = args.progress = Progress(getattr(args, "prog", "waggle"))
     is_screen = stdout.isatty() and env.get("TERM") != "dumb"
     command = pager_command(env) if wants_pager and is_screen else None
     pager = None if command is None else Pager(command, env)

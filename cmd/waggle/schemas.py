@@ -278,7 +278,6 @@ def _status(name: str, status: type[msgspec.Struct], members: Mapping[str, Any])
         rename[field.name] = field.encode_name
     fields += [(member, kind, None) for member, kind in members.items()]
     name_of: Callable[[str], str] = lambda field: rename.get(field, field)  # noqa: E731
-    fields.sort(key=lambda field: len(field) > 2)
     return msgspec.defstruct(name, fields, rename=name_of, kw_only=True)
 
 

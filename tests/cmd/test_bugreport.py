@@ -146,9 +146,15 @@ def test_no_planted_secret_is_in_the_archive(
     ):
         assert text in everything
     assert archive.stat().st_mode & 0o777 == 0o600
-    assert {"host.json", "log/agent.log", "agent/status.json", "manifests/all.yaml.json"} <= {
-        name.partition("/")[2] for name in files
-    }
+    names = {name.partition("/")[2] for name in files}
+    assert {"host.json", "log/agent.log", "manifests/all.yaml.json"} <= names
+    answers = (
+        *("status", "process", "host", "cells", "health", "log-level", "peers", "bfd"),
+        *("reconcilers", "intent", "explain", "history", "routes-kernel"),
+        *("routes-advertised", "routes-received", "routes-available"),
+    )
+    agent = {name for name in names if name.startswith("agent/")}
+    assert agent >= {f"agent/{answer}.json" for answer in answers}
 
 
 def contents(archive: bytes) -> dict[str, str]:

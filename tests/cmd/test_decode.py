@@ -280,3 +280,13 @@ def test_add_path_families_are_named_by_a_flag(capsys: pytest.CaptureFixture[str
     assert main(["decode", with_id]) == 0
     (answer,) = _lines(capsys)
     assert answer.get("announce") != ["10.0.0.0/24"]
+
+
+@pytest.mark.parametrize("flag", ["--jsonl", "--pcap"])
+def test_an_input_that_is_not_there_is_named_with_the_reason(
+    flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none"
+    assert main(["decode", flag, str(path)]) == 2
+    text = f"waggle decode: {path}: No such file or directory; see waggle decode --help\n"
+    assert capsys.readouterr() == ("", text)

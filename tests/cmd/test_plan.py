@@ -8,13 +8,16 @@ import sys
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
 from tests.cmd.lab import configuration, service
+from waggle import ask_agent
 from waggle.__main__ import main
+from waggle.commands.plan import program
 from waggle.commands.plan.markdown import text
 from waggle.commands.plan.text import field_text
 
@@ -396,3 +399,37 @@ def test_routes_in_the_kernel_come_change_and_go(
     # Without --received nothing is known of the kernel.
     plan(before, after, "--node", "n1", "-o", "json")
     assert json.loads(capsys.readouterr().out)["summary"]["kernel"] == {}
+
+
+def test_the_error_of_an_agent_is_the_error_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects()))
+    error = {"code": "NotReady", "message": "nothing has been read yet"}
+    answer = {"items": [], "errors": [error]}
+    agent = SimpleNamespace(get=lambda path, _: answer if path == "/v1/intent" else None)
+    monkeypatch.setattr(ask_agent, "client", lambda _: agent)
+    assert main(["plan", "-f", str(tmp_path), "-o", "json"]) == 2
+    (found,) = json.loads(capsys.readouterr().out)["errors"]
+    assert found["code"] == "NotReady"
+    assert found["message"].startswith("nothing has been read yet; --from PATH compares")
+
+
+def test_passwords_that_cannot_be_compared_are_a_note() -> None:
+    posted: list[object] = []
+
+    def post(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        posted.append((path, body))
+        if len(posted) > 1:
+            raise ask_agent.AgentError("Forbidden", "no")
+        return {"items": [{"instance": "main", "peer": "tor", "equal": False}]}
+
+    agent: Any = SimpleNamespace(post=post)
+    notes: list[str] = []
+    passwords = {("main", "tor"): b"new"}
+    assert program.changed_passwords(agent, notes, passwords) == {("main", "tor")}
+    assert notes == []
+    assert program.changed_passwords(agent, notes, passwords) == set()
+    assert notes == ["whether passwords change is not known: no"]
+    candidate = {"instance": "main", "peer": "tor", "password": "bmV3"}
+    assert posted == [("/v1/passwords", {"candidates": [candidate]})] * 2

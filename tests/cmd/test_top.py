@@ -96,6 +96,14 @@ def test_a_screen_of_any_size_is_not_exceeded(width: int, height: int, sessions:
     assert all(len(text) <= width and text.isprintable() for text, _ in shown)
 
 
+def test_a_name_is_cut_where_it_is_longer_than_its_column() -> None:
+    for name, shown in (("t" * 22, "t" * 22), ("t" * 23, "t" * 21 + "~")):
+        reading = BEFORE._replace(sessions=[session(name)])
+        texts = [text for text, _ in lines(reading, reading, 80, 24)]
+        (line,) = (text for text in texts if text.startswith("tt"))
+        assert line.startswith(f"{shown} Established")
+
+
 def test_more_sessions_than_fit_are_counted_and_changes_keep_their_place() -> None:
     many = [session(f"tor-{n}") for n in range(500)]
     texts = [text for text, _ in lines(LATER._replace(sessions=many), BEFORE, 80, 24)]

@@ -14,6 +14,7 @@ import pytest
 
 from cells.api.client import at_socket
 from cells.api.transport import AgentError
+from tests.support import looptime
 from tests.support.api import serving
 from tests.support.page import made_up
 from waggle import output
@@ -123,6 +124,39 @@ def test_a_change_of_the_source_reaches_the_pages() -> None:
         connection.close()
 
     served(source, job)
+
+
+def test_changes_are_counted_once_a_second_and_silence_is_an_empty_piece_every_ten() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        server = UiServer(Made(), TOKEN)
+        live = server._live()
+        pieces: list[tuple[float, object]] = []
+
+        async def next_piece() -> None:
+            piece = await anext(live)
+            pieces.append((loop.time(), piece))
+
+        await next_piece()
+        # Many changes within the second are one.
+        loop.call_later(0.2, server._changed)
+        loop.call_later(0.9, server._changed)
+        for _ in range(3):
+            await next_piece()
+        loop.call_later(5, server._changed)
+        await next_piece()
+        await live.aclose()
+        assert not server._waiting
+        began = pieces[0][0]
+        assert [(round(at - began, 3), piece) for at, piece in pieces] == [
+            (0, [{"changes": 1}]),
+            (1, [{"changes": 2}]),
+            (12, []),
+            (22, []),
+            (27, [{"changes": 3}]),
+        ]
+
+    looptime.run(scenario())
 
 
 def test_the_page_of_an_agent_reads_its_socket(tmp_path: Path) -> None:

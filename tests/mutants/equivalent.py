@@ -33,6 +33,36 @@ EQUIVALENT: Final = (
         "Python finds a codec by its letters and digits",
     ),
     Equivalent(
+        "cells/observability/logging/__init__.py",
+        "cache_logger_on_first_use=False,",
+        ", cache_logger_on_first_use=False -> (nothing)",
+        "structlog's default, written since a cached logger would keep its level",
+    ),
+    Equivalent(
+        "cells/serve/handlers.py",
+        "await response.write_eof()",
+        "await response.write_eof() -> pass",
+        "aiohttp ends a response that its handler returns",
+    ),
+    Equivalent(
+        "cmd/waggle/commands/plan/__init__.py",
+        'add_option_flags(parser, "kernel", FibOptions)',
+        "\"kernel\" -> 'kernel_'",
+        "the name of the settings in a file, which the command does not read; the flags have their own",
+    ),
+    Equivalent(
+        "cmd/waggle/commands/bugreport.py",
+        "data = file.read(MAX_FILE_OCTETS + 1)",
+        "1 -> 2",
+        "that there is more than the limit is as sure with a second octet",
+    ),
+    Equivalent(
+        "cmd/waggle/jsonpath.py",
+        "while at < len(text):",
+        "< -> <=",
+        "at the end of a template an empty text follows, which prints nothing",
+    ),
+    Equivalent(
         "cmd/waggle/fleet/agents.py",
         'return ""',
         '"" -> None',

@@ -48,7 +48,9 @@ class Reach:
         for part, own in zip(self._parts, self._tests, strict=True):
             reached |= own.intersection(part.readers.get(module, ()))
         # A module that one test imports first runs in the name of that test alone.
-        files = self._importers.get(_dotted(module), set())
+        dotted = _dotted(module)
+        # Of a module that no test imports by itself: the tests that import its package.
+        files = self._importers.get(dotted) or self._importers.get(dotted.rpartition(".")[0], set())
         path = Path(module)
         names = {path.stem, path.parent.name} - {"__init__"}
 

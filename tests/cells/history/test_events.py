@@ -17,6 +17,7 @@ from speaker.api import (
     PrefixLimit,
     RecordingEnded,
     RouteLeftOut,
+    SessionError,
     StateChanged,
 )
 from speaker.nlri import IPV4_UNICAST
@@ -105,6 +106,34 @@ def test_a_rejected_connection_has_the_address_that_it_came_from() -> None:
     assert item is not None
     assert (item.kind, item.name, item.address) == ("Instance", "main", "192.0.2.66")
     assert item.message == "connection rejected: unknown"
+
+
+@pytest.mark.parametrize(
+    ("sent", "survived", "what"),
+    [
+        (True, False, "NOTIFICATION sent"),
+        (False, False, "NOTIFICATION received"),
+        (True, True, "malformed UPDATE"),
+        (False, True, "malformed UPDATE"),
+    ],
+)
+def test_the_error_of_a_session_has_its_direction_and_the_address_of_the_peer(
+    sent: bool, survived: bool, what: str
+) -> None:
+    event = SessionError(
+        instance="main",
+        peer="tor-1",
+        address="192.0.2.1",
+        sent=sent,
+        code=6,
+        subcode=2,
+        text="Cease",
+        survived=survived,
+    )
+    item = entry_of(event, NOW)
+    assert item is not None
+    assert (item.type, item.kind, item.name) == ("OCCURRED", "Session", "main/tor-1")
+    assert (item.event_time, item.address, item.message) == (NOW, "192.0.2.1", f"{what}: Cease")
 
 
 def state(old: str, new: str, reason: str = "") -> StateChanged:

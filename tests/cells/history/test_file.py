@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -103,6 +104,17 @@ def test_two_files_bound_the_room_on_disk(tmp_path: Path, monkeypatch: pytest.Mo
     names = [item.name for item in stored(tmp_path, 1000).items]
     assert names == [f"shop/{number}" for number in range(100 - len(names), 100)]
     assert len(names) > 10
+
+
+@pytest.mark.parametrize(("beyond", "is_older"), [(0, False), (1, True)])
+def test_a_file_of_more_than_4_mib_becomes_the_older_one(
+    tmp_path: Path, beyond: int, is_older: bool
+) -> None:
+    append(tmp_path, items(0, 1))
+    os.truncate(tmp_path / FILE, 4 * 1024 * 1024 + beyond)
+    append(tmp_path, items(1, 2))
+    assert (tmp_path / OLDER).exists() is is_older
+    assert (tmp_path / FILE).exists() is not is_older
 
 
 def test_an_entry_that_counts_further_changes_is_read_once(tmp_path: Path) -> None:

@@ -7,9 +7,12 @@ import contextlib
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from cells import declarations
 from cells.hive import HiveError, SettingError, StartError, load
@@ -234,6 +237,29 @@ def test_a_token_file_that_cannot_be_read_degrades_health_until_it_can(tmp_path:
         assert (await get(f"{url}/healthz"))[1] == "ok\n"
 
     serve(check, **{"--http-token-file": str(token)})
+
+
+@pytest.mark.parametrize(
+    ("has_token", "trouble", "logged"),
+    [(True, "is empty", True), (True, "", False), (False, "is empty", False)],
+)
+def test_a_token_file_that_cannot_be_used_is_a_line_of_the_log(
+    has_token: bool, trouble: str, logged: bool
+) -> None:
+    server: Any = object.__new__(HttpServer)
+    server._report = lambda: None
+    token = SimpleNamespace(path=Path("/run/token"), trouble=trouble)
+    server._token = token if has_token else None
+    with capture_logs() as logs:
+        server._token_changed(trouble)
+    line = {
+        "event": "no token for details",
+        "event_name": "http.token",
+        "log_level": "warning",
+        "file": "/run/token",
+        "reason": trouble,
+    }
+    assert logs == ([line] if logged else [])
 
 
 def test_metrics_have_the_documented_names() -> None:

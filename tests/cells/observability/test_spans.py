@@ -111,3 +111,9 @@ def test_a_target_is_required() -> None:
     resource = spans_resource(Recorder().recent)
     with pytest.raises(BadRequestError, match="target: "):
         resource.read({})
+
+
+def test_a_flush_of_all_spans_succeeds_and_waits_for_nothing() -> None:
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(RecentSpans(Lifecycle(), SpansOptions()))
+    assert provider.force_flush() is True

@@ -14,7 +14,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.sampling import Decision, Sampler
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Decision, Sampler
 from opentelemetry.trace import SpanContext, TraceFlags
 
 from cells.hive import Cell, Group, Health, Late, Level, SettingError, load
@@ -238,6 +238,40 @@ def test_spans_that_a_slow_collector_leaves_no_room_for_are_dropped_and_counted(
     assert samples["waggle_spans_dropped_total", "not-accepted"] == 5
     assert samples["waggle_spans_sent_total",] == 0
     assert samples["waggle_spans_queued",] == 0
+
+
+def test_batches_are_sent_with_the_times_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    def exporter(**settings: object) -> Held:
+        made.append(settings)
+        return Held()
+
+    def processor(inner: SpanExporter, **settings: object) -> BatchSpanProcessor:
+        made.append(settings)
+        return BatchSpanProcessor(inner)
+
+    monkeypatch.setattr(span_export, "OTLPSpanExporter", exporter)
+    monkeypatch.setattr(span_export, "BatchSpanProcessor", processor)
+    provider = span_export.tracer_provider(
+        "http://192.0.2.1:4318/v1/traces",
+        timeout=3.0,
+        interval=0.5,
+        sampler=ALWAYS_ON,
+        process={},
+        counts=SpanCounts(),
+        report=lambda _: None,
+    )
+    provider.shutdown()
+    assert made == [
+        {"endpoint": "http://192.0.2.1:4318/v1/traces", "timeout": 3.0},
+        {
+            # Never full: what does not fit is counted before.
+            "max_queue_size": span_export.QUEUE_SPANS + span_export.BATCH_SPANS,
+            "max_export_batch_size": span_export.BATCH_SPANS,
+            "schedule_delay_millis": 500.0,
+        },
+    ]
 
 
 def test_an_exporter_that_raises_has_lost_its_spans() -> None:

@@ -12,6 +12,7 @@ import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -35,6 +36,7 @@ SECRET = "/api/v1/namespaces/kube-system/secrets/waggle-webhook"
 CONFIGURATION = f"{CONFIGURATIONS}/waggle"
 NAMES = ("localhost", "127.0.0.1")
 DAY = dt.timedelta(days=1)
+DESCRIPTORS = Path("/proc/self/fd")
 
 
 class Objects:
@@ -726,3 +728,13 @@ def test_a_body_that_does_not_arrive_is_refused(monkeypatch: pytest.MonkeyPatch)
         assert (answer.status, answer.text) == (408, "the body did not arrive in 0.05 s\n")
 
     asyncio.run(main())
+
+
+def test_a_certificate_that_is_loaded_leaves_no_descriptor_open() -> None:
+    certificates = due(None, dt.datetime.now(dt.UTC), NAMES, published=False)
+    assert certificates is not None
+    it: Any = object.__new__(WebhookServer)
+    it._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    before = len(list(DESCRIPTORS.iterdir()))
+    it.load(certificates)
+    assert len(list(DESCRIPTORS.iterdir())) == before

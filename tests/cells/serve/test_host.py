@@ -67,3 +67,21 @@ def test_what_the_kernel_does_not_show_is_not_known_and_hides_nothing_else(
         patch.setattr(os, "listdir", fails)
         found = has_vrf(tmp_path), list(interfaces(tmp_path))
     assert found == (None, [])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lo", "veth12ab", "cali0123", "lxc45cd", "cni0", "docker0", "dummy0", "kube-ipvs0",
+        "nodelocaldns", "virbr0", "cilium_net", "flannel.1", "vxlan.calico", "geneve0",
+        "genev_sys_6081", "tunl0", "antrea-gw0", "ovn-k8s-mp0", "ovs-system",
+    ],
+)  # fmt: skip
+def test_an_interface_of_pods_tunnels_or_bridges_leads_to_no_router(
+    name: str, tmp_path: Path
+) -> None:
+    for directory in (tmp_path / name, tmp_path / f"x{name}"):
+        directory.mkdir()
+        (directory / "mtu").write_text("1500\n")
+        (directory / "operstate").write_text("up\n")
+    assert [interface.name for interface in interfaces(tmp_path)] == [f"x{name}"]

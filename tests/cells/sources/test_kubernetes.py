@@ -358,6 +358,30 @@ def test_an_outage_is_reported_with_the_time_of_its_first_failure(tmp_path: Path
     run(tmp_path, scenario)
 
 
+def test_the_names_of_objects_that_cannot_be_read_are_rows_until_they_can(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        kubernetes, database = hive.get(Kubernetes), hive.get(Database)
+        table = hive.get(Tables).unread_objects
+
+        def named(name: str, phase: Phase) -> FeedStatus:
+            is_unread = phase is Phase.FORBIDDEN
+            return FeedStatus("Secret", "kube-system", phase, "", 0, "", name, unread=is_unread)
+
+        def rows() -> set[str]:
+            return {row.name for row in table.all(database.snapshot())}
+
+        kubernetes._on_statuses(
+            (named("tor", Phase.FORBIDDEN), named("spine", Phase.FOLLOWING), feed(Phase.FORBIDDEN))
+        )
+        assert rows() == {"tor"}
+        kubernetes._on_statuses((named("tor", Phase.FOLLOWING), named("spine", Phase.FORBIDDEN)))
+        assert rows() == {"spine"}
+        kubernetes._on_statuses((named("tor", Phase.FOLLOWING),))
+        assert rows() == set()
+
+    run(tmp_path, scenario)
+
+
 @pytest.mark.parametrize("phase", [Phase.FOLLOWING, Phase.HOLDING])
 def test_an_api_server_whose_list_is_held_answers(tmp_path: Path, phase: Phase) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:

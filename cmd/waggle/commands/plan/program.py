@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import functools
 import gc
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -181,20 +182,28 @@ def _plan_of_agent(args: argparse.Namespace, notes: list[str]) -> Plan:
     after = load(manifest_paths(args), kinds_of(dialects), sys.stdin.buffer)
     kernel, received = _kernel_of(args, agent, notes)
 
-    def changed(passwords: Mapping[tuple[str, str], bytes]) -> set[tuple[str, str]]:
-        given = [
-            {"instance": instance, "peer": peer, "password": base64.b64encode(octets).decode()}
-            for (instance, peer), octets in passwords.items()
-        ]
-        try:
-            compared = agent.post("/v1/passwords", {"candidates": given})["items"]
-        except ask_agent.AgentError as error:
-            notes.append(f"whether passwords change is not known: {error}")
-            return set()
-        return {(item["instance"], item["peer"]) for item in compared if not item["equal"]}
-
     state = state_of(items)
+    changed = functools.partial(changed_passwords, agent, notes)
     return plan_from_state(node, state, after, dialects, settings, changed, kernel, received)
+
+
+def changed_passwords(
+    agent: Client, notes: list[str], passwords: Mapping[tuple[str, str], bytes]
+) -> set[tuple[str, str]]:
+    """Return the peers, by instance and name, whose password differs from the agent's.
+
+    The agent withholds its own, and compares. That it does not is a note.
+    """
+    given = [
+        {"instance": instance, "peer": peer, "password": base64.b64encode(octets).decode()}
+        for (instance, peer), octets in passwords.items()
+    ]
+    try:
+        compared = agent.post("/v1/passwords", {"candidates": given})["items"]
+    except ask_agent.AgentError as error:
+        notes.append(f"whether passwords change is not known: {error}")
+        return set()
+    return {(item["instance"], item["peer"]) for item in compared if not item["equal"]}
 
 
 def _kernel_of(

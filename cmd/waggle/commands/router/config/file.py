@@ -22,13 +22,12 @@ from speaker.api import (
 )
 from speaker.bfd.values import Key
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
-from speaker.rib.policy import InvalidTerm, compile_export
 from waggle.commands.router.config.bfd import BfdSettings
 from waggle.commands.router.config.bmp import Bmp
 from waggle.commands.router.config.kernel import Kernel
 from waggle.commands.router.config.kernel_source import KernelSource
-from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
-from waggle.commands.router.config.values import Asn, ConfigError, Port, Value, key_of, with_key
+from waggle.commands.router.config.neighbor import Neighbor
+from waggle.commands.router.config.values import Asn, ConfigError, Port, Value, with_key
 from waggle.commands.router.policies import PolicyFile, PrefixList, check_prefixes
 
 INSTANCE = "router"
@@ -136,20 +135,10 @@ class Config(Value, frozen=True):
                 )
 
     def _policies(self) -> dict[str, Policy]:
-        policies = {}
-        for name, policy in self.policies.items():
-            if name in EXPORTS:
-                raise ConfigError(f"policies.{name}: {name} is a reserved word")
-            try:
-                policies[name] = policy.policy(name, self.prefix_lists)
-                # Compiled here as well, so that an invalid policy is an error of the file.
-                compile_export(name, policies[name])
-            except InvalidTerm as error:
-                place = f"policies.{name}.terms[{error.number}].{key_of(error.place)}"
-                raise ConfigError(f"{place}: {error.fault}") from None
-            except ValueError as error:
-                raise ConfigError(str(error)) from None
-        return policies
+        """Return the policies, which `load` has checked."""
+        return {
+            name: policy.policy(name, self.prefix_lists) for name, policy in self.policies.items()
+        }
 
     def check_prefix_lists(self) -> None:
         """Check the prefix lists, used ones and others. Raises `ConfigError` naming the prefix."""
