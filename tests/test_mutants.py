@@ -63,6 +63,7 @@ def test_what_no_test_can_see_is_no_place() -> None:
         "True -> False"
     }
     assert changed("@dataclass(frozen=True, slots=True)\nclass A: ...\n") == set()
+    assert changed("zip(x, strict=True)\n") == {"zip(x, strict=True) -> pass", "x -> None"}
     assert changed('from a import B\n\n__all__ = ["B"]\n') == set()
     assert changed('log.info("two words", x, f"{y}")\n') == {
         'log.info("two words", x, f"{y}") -> pass',

@@ -223,3 +223,11 @@ def test_a_real_terminal_of_80_columns_shows_peer_state_and_reason() -> None:
     assert all(len(line) <= 80 for line in lines)
     shown_titles = {word for line in lines for word in line.split()}
     assert {column.title for column in explain.COLUMNS if not column.wide} <= shown_titles
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("", 0), ("tor-1", 5), ("é", 1), ("e\u0301", 1), ("日本", 4), ("ｱ", 1), ("\uff21", 2)],
+)
+def test_a_text_takes_two_columns_for_each_wide_character(text: str, columns: int) -> None:
+    assert text_width(text) == columns

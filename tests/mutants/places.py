@@ -3,7 +3,8 @@
 What no test can see stays as it is:
 
 * annotations, type variables, the types of casts, imports, ``__all__``: they are for type checkers;
-* ``frozen``, ``slots`` and ``kw_only`` of a class, which only forbid what type checkers reject as well;
+* ``frozen``, ``slots`` and ``kw_only`` of a class, which only forbid what type checkers reject as well,
+  and ``strict`` of `zip`, which only asserts;
 * docstrings, texts with spaces and formatted texts (messages, help): their words are free, and tests
   that quote them see more than that there is one.
 """
@@ -187,12 +188,11 @@ class _Finder:
 
 
 def _is_for_checkers(parent: ast.AST, child: ast.AST) -> bool:
-    """True for the type of a cast, and for what only forbids."""
+    """True for the type of a cast, and for what only forbids or asserts."""
+    called = ast.unparse(parent.func) if isinstance(parent, ast.Call) else ""
     if isinstance(child, ast.keyword):
-        return child.arg in _FORBIDDING
-    if not isinstance(parent, ast.Call) or ast.unparse(parent.func) != "cast":
-        return False
-    return child is parent.args[0]
+        return child.arg in _FORBIDDING or (called, child.arg) == ("zip", "strict")
+    return called == "cast" and isinstance(parent, ast.Call) and child is parent.args[0]
 
 
 def _is_replaceable(node: ast.expr | ast.keyword) -> TypeGuard[ast.expr]:

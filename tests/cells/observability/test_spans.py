@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -115,5 +117,6 @@ def test_a_target_is_required() -> None:
 
 def test_a_flush_of_all_spans_succeeds_and_waits_for_nothing() -> None:
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(RecentSpans(Lifecycle(), SpansOptions()))
+    recent: Any = RecentSpans(Lifecycle(), SpansOptions())
+    provider.add_span_processor(recent)
     assert provider.force_flush() is True

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from cells.hive import Group
-from cells.operator.leader_check import RETRY_SECONDS, LeaderChecks
+from cells.operator import cell
+from cells.operator.leader_check import RETRY_SECONDS, LeaderCheck, LeaderChecks
 from resources.kubernetes import KubernetesError
 from tests.support import looptime
 
@@ -83,3 +84,14 @@ def test_a_check_that_fails_is_repeated_soon_and_delays_no_other() -> None:
             task.cancel()
 
     looptime.run(scenario())
+
+
+def test_the_leader_makes_the_checks_of_all_parts() -> None:
+    contributed: list[Any] = [item for item in cell.WIRING.contributes if hasattr(item, "make")]
+    assert [item.make.name for item in contributed if item.type is LeaderCheck] == [
+        "rivals",
+        "companions",
+        "abandoned-objects",
+        "leftovers",
+        "service-events",
+    ]
