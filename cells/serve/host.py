@@ -123,7 +123,7 @@ def _has_ipv6() -> bool:
 def interfaces(directory: Path) -> Iterator[InterfaceItem]:
     """Yield the interfaces that may lead to routers and are not down, with their MTUs."""
     try:
-        listed = os.listdir(directory)
+        listed = os.listdir(directory)  # noqa: PTH208  names alone
     except OSError:
         return  # there is no sysfs, or this process may not read it
     names = sorted(name for name in listed if not name.startswith(VIRTUAL))
