@@ -19,6 +19,7 @@ run: $(VENV)/.installed  ## the demo: an agent and a router on loopback (ARGS=--
 test: $(VENV)/.installed-dev  ## everything, with real routers, an API server and a browser where they can be installed
 	@tests/support/install-routers
 	@tests/support/install-prometheus
+	@tests/support/install-shells
 	@tests/support/install-chromium
 	@$(BIN)/python -m tests.support.builds $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import select
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.cmd.terminal import environment, open_terminal
 from waggle.__main__ import COMMANDS, main, whole_parser
 from waggle.commands.completion import Command, Flag, commands_of, fish
 
@@ -50,6 +55,83 @@ def test_bash_completes_commands_flags_and_choices(
     answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     assert answer.stderr == ""
     assert sorted(filter(None, answer.stdout.splitlines())) == sorted(completed)
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("waggle pe", ["peers"]),
+        ("waggle router re", ["refresh", "reset"]),
+        ("waggle peers -o js", ["json", "jsonl", "jsonpath="]),
+        ("waggle --help routes --as", ["--as-path"]),
+        ("waggle antrea --ipv4", ["--ipv4-only"]),
+    ],
+)
+def test_fish_completes_commands_flags_and_choices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, completed: list[str]
+) -> None:
+    assert main(["completion", "fish"]) == 0
+    script = tmp_path / "waggle.fish"
+    script.write_text(capsys.readouterr().out)
+    command = ["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert answer.stderr == ""
+    words = {text.partition("\t")[0] for text in answer.stdout.splitlines()}
+    assert sorted(filter(None, words)) == sorted(completed)
+
+
+class Zsh:
+    """A zsh with the script, in a terminal."""
+
+    def __init__(self, script: Path) -> None:
+        self._terminal, there = open_terminal(200)
+        environ = {**environment(), "PS1": "", "ZDOTDIR": str(script.parent)}
+        self.process = subprocess.Popen(
+            ["zsh", "-f", "-i"], stdin=there, stdout=there, stderr=there, env=environ
+        )
+        os.close(there)
+        self._type(f"autoload -U compinit; compinit -u -D; source {script}; echo rea''dy\n")
+        self.read_until("ready")
+
+    def _type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def completes(self, line: str, completed: str) -> None:
+        """Type a line and the tabulator; the line becomes another one."""
+        self._type(f"\x15{line}\t")
+        self.read_until(completed)
+
+    def read_until(self, text: str) -> None:
+        shown = ""
+        deadline = time.monotonic() + 60
+        while text not in shown:
+            left = deadline - time.monotonic()
+            ready, _, _ = select.select([self._terminal], [], [], max(0.0, left))
+            assert ready, (text, shown)
+            shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", os.read(self._terminal, 65536).decode())
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._terminal)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_zsh_completes_commands_flags_and_choices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", "zsh"]) == 0
+    script = tmp_path / "waggle.zsh"
+    script.write_text(capsys.readouterr().out)
+    zsh = Zsh(script)
+    try:
+        zsh.completes("waggle pe", "waggle peers")
+        zsh.completes("waggle router ref", "waggle router refresh")
+        zsh.completes("waggle peers -o js", "waggle peers -o json")
+        zsh.completes("waggle antrea --ipv4", "waggle antrea --ipv4-only")
+    finally:
+        zsh.close()
 
 
 def test_zsh_uses_the_same_script(capsys: pytest.CaptureFixture[str], script: Path) -> None:

@@ -94,17 +94,20 @@ ZSH: Final = ("autoload -U +X bashcompinit && bashcompinit",)
 
 
 def bash(commands: list[Command]) -> Iterator[str]:
-    """Yield the lines of the script for bash."""
+    """Yield the lines of the script for bash; zsh has it as well.
+
+    ``path`` and ``words`` are special in zsh, and an index there is no arithmetic expression.
+    """
     paths = "|".join(f"/{'/'.join(command.path)}" for command in commands if command.path)
     yield "_waggle() {"
-    yield "    local word words= flags= path= current=${COMP_WORDS[COMP_CWORD]}"
-    yield "    local previous=${COMP_WORDS[COMP_CWORD-1]}"
-    yield '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do'
-    yield '        case "$path/$word" in'
-    yield f'            {paths}) path="$path/$word" ;;'
+    yield "    local word offered= flags= at= current=${COMP_WORDS[$COMP_CWORD]}"
+    yield "    local previous=${COMP_WORDS[$((COMP_CWORD - 1))]}"
+    yield '    for word in "${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do'
+    yield '        case "$at/$word" in'
+    yield f'            {paths}) at="$at/$word" ;;'
     yield "        esac"
     yield "    done"
-    yield '    case "$path:$previous" in'
+    yield '    case "$at:$previous" in'
     for command in commands:
         for flag in command.flags:
             if flag.value:
@@ -114,15 +117,15 @@ def bash(commands: list[Command]) -> Iterator[str]:
                 reply = _compgen(shlex.quote(" ".join(flag.choices))) if flag.choices else ":"
                 yield f"        {pattern}) {reply}; return ;;"
     yield "    esac"
-    yield '    case "$path" in'
+    yield '    case "$at" in'
     for command in commands:
         path = f"/{'/'.join(command.path)}" if command.path else '""'
         names = " ".join(name for flag in command.flags for name in flag.names)
         words = " ".join(command.words)
-        yield f"        {path}) words={shlex.quote(words)} flags={shlex.quote(names)} ;;"
+        yield f"        {path}) offered={shlex.quote(words)} flags={shlex.quote(names)} ;;"
     yield "    esac"
-    yield "    [[ $current == -* ]] && words=$flags"
-    words_of_command = _compgen('"$words"')
+    yield "    [[ $current == -* ]] && offered=$flags"
+    words_of_command = _compgen('"$offered"')
     yield f"    {words_of_command}"
     yield "}"
     yield "complete -o default -F _waggle waggle"
@@ -138,7 +141,7 @@ def fish(commands: list[Command]) -> Iterator[str]:
     yield "function __waggle_at"
     yield "    set -l path"
     yield "    for word in (commandline -opc)[2..-1]"
-    yield f"        if contains -- (string join / $path $word) {paths}"
+    yield f"        if contains -- (string join -- / $path $word) {paths}"
     yield "            set -a path $word"
     yield "        end"
     yield "    end"
