@@ -3,11 +3,13 @@
 Each round measures both, the other one first in one round and second in the next. Printed are the
 medians over the rounds and their ratio: a busy machine slows both sides. Each side runs its own
 programs with its own ``.venv``; the speaker's speed needs root and ``build/bench-tester`` in both.
+With ``--pure`` both have prefix tables in Python: a checkout from before those in C has no other.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import statistics
 import subprocess
@@ -65,7 +67,10 @@ def main() -> int:
     parser.add_argument("--scenarios", default="P1a,P2,P3,P4", help="of bench.speed")
     parser.add_argument("--peers", default="10", help="of bench.speed")
     parser.add_argument("--limit", type=float, default=1.1, help="a ratio over it is marked")
+    parser.add_argument("--pure", action="store_true", help="both with prefix tables in Python")
     args = parser.parse_args()
+    if args.pure:
+        os.environ["WAGGLE_PURE"] = "1"  # of what runs below
     speed = [SPEED, "--daemons", "waggle", "--scenarios", args.scenarios, "--peers", args.peers]
     speed += ["--repetitions", "3"]
     sides = {"other": args.checkout.resolve(), "this": ROOT}

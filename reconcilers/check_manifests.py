@@ -25,7 +25,7 @@ from resources.core import Node, NodeAddress, NodeStatus
 from resources.core import kinds as core
 from resources.errors import FieldError
 from resources.kind import Kind
-from resources.manifests import Loaded, load
+from resources.manifests.load import Loaded, load
 from resources.meta import ObjectKey, ObjectMeta
 from resources.remaining_errors import unrelated
 from resources.source import Replace

@@ -27,7 +27,7 @@ from resources.errors import ObjectName
 from resources.host import Host
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
-from resources.manifests import Loaded, load
+from resources.manifests.load import Loaded, load
 from resources.option_declarations import Options
 from resources.row_updates import replace_all
 from resources.tables import Tables

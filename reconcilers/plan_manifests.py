@@ -19,8 +19,7 @@ from reconcilers.plan.kernel_inputs import KernelInputs
 from resources.core import kinds as core
 from resources.errors import ObjectName
 from resources.kind import Kinds
-from resources.manifests import Loaded
-from resources.manifests.load import NO_MANIFESTS
+from resources.manifests.load import NO_MANIFESTS, Loaded
 from resources.meta import ObjectKey
 from resources.source import Replace, SourceProblem
 from resources.tables import Tables

@@ -116,7 +116,11 @@ def _session_up(size: Size, peers: int) -> Case:
             size, waggle=ALWAYS, bird=ALWAYS, frr=ALWAYS, openbgpd=ALWAYS, gobgp=gobgp,
             exabgp=exabgp,
         ),
-        tuple(Goal(0.5, rival=rival) for rival in rivals if peers >= 10 or rival != "bird"),
+        tuple(
+            Goal(0.13 if (rival, peers) == ("bird", 100) else 0.5, rival=rival)
+            for rival in rivals
+            if peers >= 10 or rival != "bird"
+        ),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from cells.sources.unused_objects import UnusedObjectsLog
 from cells.state.last_valid_manifests import LastValidObjects
 from resources.enumeration import first_of
 from resources.ingest import Ingest
-from resources.manifests import ManifestsSource
+from resources.manifests.source import ManifestsSource
 from resources.source import Source, SourceProblem
 from resources.streams import guarded
 from resources.tables import Tables

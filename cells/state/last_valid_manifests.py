@@ -16,8 +16,8 @@ from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.state.state_files import LogLines, StateDirectory
-from resources.manifests import ManifestsSource
 from resources.manifests.last_valid import decode, encode
+from resources.manifests.source import ManifestsSource
 from resources.tables import Tables
 from statedb import Database
 

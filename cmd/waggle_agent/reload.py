@@ -61,7 +61,7 @@ class Reload:
             await self._requested.wait()
             self._requested.clear()
             if self._hive.settings.enabled["manifests"]:
-                from resources.manifests import ManifestsSource
+                from resources.manifests.source import ManifestsSource
 
                 self._hive.get(ManifestsSource).rescan()
             try:

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from cells.hive import HiveError, SettingError, Settings, load
 from cells.hive.hive import Hive
-from resources.manifests import ManifestsSource
+from resources.manifests.source import ManifestsSource
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS
 from waggle_agent.reload import Reload, changed_settings

@@ -193,6 +193,20 @@ def test_of_a_dialect_that_is_off_the_options_are_imported(entry: DialectEntry) 
     assert own == [f"reconcilers.{entry.name}", f"reconcilers.{entry.name}.options"]
 
 
+@pytest.mark.program
+def test_a_router_imports_neither_the_source_of_manifests_nor_a_dialect() -> None:
+    """Its memory beside a full table is that of the speaker (docs/performance.md)."""
+    found = imported("import waggle.commands.router.program, waggle.commands.router.config.load")
+    assert "resources.manifests.yamlfile" in found
+    slow = SLOW - {"asyncio", "email", "http", "msgspec", "ssl", "urllib", "uvloop", "yaml"}
+    assert {name.split(".")[0] for name in found} & slow == set()
+    assert below(found, *(f"reconcilers.{entry.name}" for entry in OF_AGENT)) == []
+    assert below(found, "resources.manifests") == [
+        "resources.manifests",
+        "resources.manifests.yamlfile",
+    ]
+
+
 @pytest.mark.parametrize(
     "cell",
     [*agent_cells(*OF_AGENT, *TEST_DIALECTS), *operator_cells(*OF_OPERATOR, *TEST_DIALECTS)],

@@ -13,7 +13,7 @@ from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from reconcilers.model import NextHop
 from reconcilers.node_addresses import next_hops_of
 from resources.core import Node, NodeAddress, NodeStatus
-from resources.manifests import load
+from resources.manifests.load import load
 from resources.meta import ObjectMeta
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.support.scenario import offline_settings

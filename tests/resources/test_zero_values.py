@@ -18,7 +18,7 @@ import pytest
 
 from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from resources.crds.generate import custom_resource_definition
-from resources.manifests import load
+from resources.manifests.load import load
 from tests.support.scenario import offline_settings
 from waggle.dialects import DIALECTS
 

@@ -32,7 +32,7 @@ from reconcilers.plan import (
 )
 from reconcilers.plan.changes import ENDS_SESSION
 from resources.host import Device, Host
-from resources.manifests import load
+from resources.manifests.load import load
 from tests.support import live_plan, scenario
 from tests.support.received_routes import decision, probes
 from tests.support.scenario import Scenario

@@ -20,7 +20,7 @@ from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import parse_target
 from reconcilers.model import ObjectRef, RouteExplanation
-from resources.manifests import load
+from resources.manifests.load import load
 from speaker.nlri import prefix_to_text
 from tests.support import scenario
 from tests.support.scenario import Question, Scenario, Step

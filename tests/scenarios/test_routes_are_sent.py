@@ -21,7 +21,7 @@ from cells.serve.peer_names import PeerNames
 from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
 from reconcilers.model import Peer
-from resources.manifests import load
+from resources.manifests.load import load
 from speaker.api import PeerConfig, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from tests.speaker.network import EXTENDED_NEXT_HOP, Host, Network

@@ -68,7 +68,7 @@ def add_parser(
 def run(args: argparse.Namespace) -> int:
     """Check and print; returns the exit status."""
     from reconcilers.check_manifests import check
-    from resources.manifests import UnreadablePathError
+    from resources.manifests.load import UnreadablePathError
 
     paths = manifest_paths(args)
     # All objects are kept until the end: garbage collection would take a fifth of the time.

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     """Convert and print; returns the exit status."""
     from reconcilers.compile_manifests import kinds_of
     from reconcilers.dialect import Conversion
-    from resources.manifests import UnreadablePathError, load
+    from resources.manifests.load import UnreadablePathError, load
 
     chosen = args.dialects.load()
     known = [conversion for dialect in chosen for conversion in dialect.each(Conversion)]

@@ -313,7 +313,7 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
     import msgspec
 
     from reconcilers.intent.explain import NothingFoundError
-    from resources.manifests import UnreadablePathError
+    from resources.manifests.load import UnreadablePathError
 
     kind = "ReceivedExplainList" if args.received else "ExplainList"
 

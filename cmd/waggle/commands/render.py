@@ -172,7 +172,7 @@ def run(args: argparse.Namespace) -> int:
 
     from reconcilers.compile_manifests import compile_manifests
     from reconcilers.kernel.received_file import InvalidReceivedFile
-    from resources.manifests import UnreadablePathError
+    from resources.manifests.load import UnreadablePathError
 
     paths = manifest_paths(args)
     # All objects are kept until the end: garbage collection would take a fifth of the time.

@@ -16,7 +16,7 @@ from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.kubernetes import Connection, KubernetesError, StatusError, Writer
 from resources.kubernetes.discovery import Discovery
-from resources.manifests import Loaded
+from resources.manifests.load import Loaded
 from resources.meta import ObjectKey
 from waggle.fleet.agents import LIST_SECONDS, READER, read_version
 

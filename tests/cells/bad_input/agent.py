@@ -25,7 +25,7 @@ from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.intent.render import problems
 from reconcilers.tables import IntentTables
-from resources.manifests import ManifestsSource
+from resources.manifests.source import ManifestsSource
 from resources.source import Source
 from resources.tables import Tables
 from speaker.api import SpeakerPort

@@ -13,7 +13,7 @@ from reconcilers.antrea.dialect import AntreaDialect
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, kinds_of
 from resources.antrea.kinds import BGP_POLICY
-from resources.manifests import load
+from resources.manifests.load import load
 from waggle.__main__ import main
 
 DRAFTS = sorted((Path(__file__).parent / "drafts").glob("*.yaml"))

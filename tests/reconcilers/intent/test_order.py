@@ -23,7 +23,7 @@ from reconcilers.intent.render import document
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
-from resources.manifests import load
+from resources.manifests.load import load
 from resources.meta import Resource
 from resources.tables import Tables
 from statedb import Database

@@ -13,7 +13,7 @@ from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, kinds_
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.metallb.dialect import MetalLBDialect
-from resources.manifests import load
+from resources.manifests.load import load
 from tests.reconcilers.metallb.objects import advertisement, peer, pool
 from tests.reconcilers.metallb.test_node import FRONT, frr_configuration, wrong_peer
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from resources.manifests import ManifestsSource
 from resources.manifests.files import scan
 from resources.manifests.settling import QUIET_SECONDS
+from resources.manifests.source import ManifestsSource
 from resources.meta import Resource
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from tests.support.kinds import KINDS, NODE

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from resources.manifests import ManifestsSource, UnreadablePathError, load
 from resources.manifests import source as module
-from resources.manifests.load import read_file
+from resources.manifests.load import UnreadablePathError, load, read_file
 from resources.manifests.notifications import Notifications
-from resources.manifests.source import LARGE_FILE
+from resources.manifests.source import LARGE_FILE, ManifestsSource
 from resources.source import Replace
 from tests.resources.manifests.directory import MessageCounts, node, read
 from tests.support.kinds import KINDS

@@ -19,9 +19,10 @@ from typing import Final
 import pytest
 from asyncinotify import Inotify
 
-from resources.manifests import ManifestsSource, UnreadablePathError, load
 from resources.manifests.last_valid import encode
+from resources.manifests.load import UnreadablePathError, load
 from resources.manifests.notifications import Change, Notifications
+from resources.manifests.source import ManifestsSource
 from tests.resources.manifests.directory import Directory, MessageCounts, node
 from tests.support.kinds import KINDS
 from tests.support.wait import until

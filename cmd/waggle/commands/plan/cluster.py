@@ -12,9 +12,8 @@ from reconcilers.dialect import Dialect
 from reconcilers.plan_manifests import added
 from resources.core.kinds import SECRET
 from resources.kind import Kind, Kinds
-from resources.manifests import Loaded, load
 from resources.manifests.applied import Identity, PresentObjects, without_absent
-from resources.manifests.load import load_objects
+from resources.manifests.load import Loaded, load, load_objects
 from resources.meta import ObjectKey
 from resources.source import Replace
 from waggle.fleet.ask import cluster_of, in_cluster

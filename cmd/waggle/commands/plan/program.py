@@ -29,9 +29,8 @@ from reconcilers.plan_manifests import (
     plan_from_state,
     plan_manifests,
 )
-from resources.manifests import Loaded, UnreadablePathError, load
 from resources.manifests.applied import PresentObjects
-from resources.manifests.load import STANDARD_INPUT
+from resources.manifests.load import STANDARD_INPUT, Loaded, UnreadablePathError, load
 from resources.option_declarations import InvalidOption
 from waggle import ask_agent, output
 from waggle.commands.plan import EXIT_CHANGES, EXIT_PROBLEMS
