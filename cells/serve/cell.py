@@ -9,6 +9,7 @@ from cells.api.resource import ApiPlain, PlainError, Query
 from cells.dialects.cell import DialectCell
 from cells.hive import Wiring, provide
 from cells.hive.composition import Composition
+from cells.node import ThisNode
 from cells.serve.agent_resources import (
     BfdSessions,
     Explanations,
@@ -33,6 +34,7 @@ from cells.serve.received import AgentReceivedExplanations
 from cells.serve.routing import Routing
 from cells.serve.server import ApiServer
 from cells.serve.status import AgentStatus
+from speaker.api import SpeakerPort
 
 
 def paths_while_off(composition: Composition) -> tuple[ApiPlain, ...]:
@@ -49,6 +51,11 @@ def paths_while_off(composition: Composition) -> tuple[ApiPlain, ...]:
     )
 
 
+def make_clearing(node: ThisNode, speaker: SpeakerPort, names: PeerNames) -> ClearPeers:
+    """Return what resets the sessions of an agent."""
+    return ClearPeers(node, speaker, names)
+
+
 WIRING = Wiring(
     private=(
         PeerNames,
@@ -60,7 +67,7 @@ WIRING = Wiring(
         provide(AgentExplanations, as_=Explanations),
         provide(AgentReceivedExplanations, as_=ReceivedExplanations),
         provide(AgentIntent, as_=Intent),
-        provide(ClearPeers, as_=Clearing),
+        provide(make_clearing, as_=Clearing),
         provide(AgentPasswords, as_=PasswordComparison),
     ),
     invokes=(ApiServer,),

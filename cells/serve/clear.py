@@ -1,4 +1,7 @@
-"""The action that resets a session, or has its routes sent again: ``waggle peers clear``."""
+"""The action that resets a session, or has its routes sent again, of agents and routers.
+
+``waggle peers clear`` and ``waggle router clear``.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ import msgspec
 
 from cells.api.model import ClearedItem
 from cells.api.resource import ApiAction, BadRequestError, NotFoundError
-from cells.node import ThisNode
-from cells.serve.peer_names import PeerNames
+from cells.serve.routing import Chosen
 from speaker.api import PeerStatus, SpeakerPort
+from speaker.nlri import Family
 
 RESET = "the session is reset: its routes are withdrawn until it is Established again"
 TRIED = "the session was not Established: it is tried again at once"
@@ -27,6 +30,10 @@ class Clear(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     instance: str | None = None
     soft: Literal["in", "out"] | None = None
     """None resets the session."""
+    message: str = ""
+    """A shutdown communication (RFC 9003) of a reset."""
+    family: str | None = None
+    """With ``in`` the only family that is sent again."""
 
 
 class Clearing(Protocol):
@@ -36,11 +43,29 @@ class Clearing(Protocol):
         """Clear the sessions of a peer; raises `NotFoundError` and `BadRequestError`."""
 
 
-class ClearPeers:
-    """`Clearing` of the real agent."""
+class Node(Protocol):
+    """The node of an agent, or a router."""
 
-    def __init__(self, node: ThisNode, speaker: SpeakerPort, names: PeerNames) -> None:
-        self._node = node.name
+    @property
+    def name(self) -> str:
+        """Its name, in answers."""
+
+
+class Names(Protocol):
+    """The names of peers in requests; an agent's are `PeerNames`."""
+
+    def check(self, peer: str | None, instance: str | None) -> None:
+        """Raise `NotFoundError` for a peer or instance that is not configured."""
+
+    def chosen(self, peer: str | None, instance: str | None) -> Chosen:
+        """Return whether a peer is the wanted one."""
+
+
+class ClearPeers:
+    """`Clearing` of a real speaker."""
+
+    def __init__(self, node: Node, speaker: SpeakerPort, names: Names) -> None:
+        self._node = node
         self._speaker = speaker
         self._names = names
 
@@ -55,12 +80,12 @@ class ClearPeers:
         if len(instances) > 1:
             names = ", ".join(instances)
             raise BadRequestError(f"{body.peer} is a peer of the instances {names}: add --instance")
-        return [self._clear(status, body.soft) for status in statuses]
+        return [self._clear(status, body) for status in statuses]
 
-    def _clear(self, status: PeerStatus, soft: str | None) -> ClearedItem:
-        key = (status.instance, status.name)
+    def _clear(self, status: PeerStatus, body: Clear) -> ClearedItem:
+        key, soft = (status.instance, status.name), body.soft
         if soft is None:
-            self._speaker.reset_peer(*key)
+            self._speaker.reset_peer(*key, body.message)
             return self._item(status, RESET if status.established else TRIED, done=True)
         if not status.established:
             return self._item(status, f"the session is {status.state}", done=False)
@@ -69,17 +94,24 @@ class ClearPeers:
             return self._item(status, OUT, done=True)
         supported = "route-refresh" in status.capabilities
         if supported:
-            self._speaker.request_refresh(*key)
+            self._speaker.request_refresh(*key, _families(body))
         return self._item(status, IN if supported else NO_REFRESH, done=supported)
 
     def _item(self, status: PeerStatus, message: str, *, done: bool) -> ClearedItem:
         return ClearedItem(
-            node=self._node,
+            node=self._node.name,
             instance=status.instance,
             name=status.name,
             done=done,
             message=message,
         )
+
+
+def _families(body: Clear) -> tuple[Family, ...]:
+    try:
+        return () if body.family is None else (Family.parse(body.family),)
+    except ValueError as error:
+        raise BadRequestError(str(error)) from None
 
 
 def clear_action(clearing: Clearing) -> ApiAction:

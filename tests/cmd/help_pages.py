@@ -24,7 +24,14 @@ from waggle.__main__ import main as waggle
 
 PAGES = Path(__file__).parent / "help"
 ACTIONS = (
-    *("check", "announce", "withdraw", "reset", "shutdown", "enable", "refresh"),
+    *(
+        "check",
+        "announce",
+        "withdraw",
+        "clear",
+        "shutdown",
+        "enable",
+    ),
     *("peers", "collectors", "routes"),
 )
 """Of ``waggle router``."""

@@ -38,7 +38,7 @@ def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "completed"),
     [
         (["pe"], ["peers"]),
-        (["router", "re"], ["reset", "refresh"]),
+        (["router", "c"], ["check", "clear", "collectors"]),
         (["peers", "-o", "js"], ["json", "jsonl", "jsonpath="]),
         (["--help", "routes", "--as"], ["--as-path"]),
         (["completion", ""], ["bash", "zsh", "fish"]),

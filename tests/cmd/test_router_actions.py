@@ -45,15 +45,15 @@ def path_of_socket(tmp_path: Path) -> Path:
             },
         ),
         ("withdraw 10.0.0.0/24", "withdraw", {"prefixes": ["10.0.0.0/24"]}),
-        ("reset tor-1", "reset", {"peer": "tor-1", "message": ""}),
-        ("reset tor-1 --message bye", "reset", {"peer": "tor-1", "message": "bye"}),
+        ("clear tor-1", "clear", {"peer": "tor-1"}),
+        ("clear tor-1 --message bye", "clear", {"peer": "tor-1", "message": "bye"}),
         ("shutdown tor-1 --message bye", "shutdown", {"peer": "tor-1", "message": "bye"}),
         ("enable tor-1", "enable", {"peer": "tor-1"}),
-        ("refresh tor-1", "refresh", {"peer": "tor-1"}),
+        ("clear tor-1 --soft out", "clear", {"peer": "tor-1", "soft": "out"}),
         (
-            "refresh tor-1 --family ipv4-unicast",
-            "refresh",
-            {"peer": "tor-1", "family": "ipv4-unicast"},
+            "clear tor-1 --soft in --family ipv4-unicast",
+            "clear",
+            {"peer": "tor-1", "soft": "in", "family": "ipv4-unicast"},
         ),
     ],
 )
@@ -89,8 +89,18 @@ def test_an_action_that_is_refused(
 ) -> None:
     answer = {**DONE, "errors": [{"code": code, "message": "no peer is called tor-9"}]}
     with answering(path, http(answer, status)):
-        assert main(["router", "reset", "tor-9", "--socket", str(path)]) == exit_status
-    assert capsys.readouterr().err == "waggle router reset: no peer is called tor-9\n"
+        assert main(["router", "clear", "tor-9", "--socket", str(path)]) == exit_status
+    assert capsys.readouterr().err == "waggle router clear: no peer is called tor-9\n"
+
+
+@pytest.mark.parametrize(("done", "status"), [(True, 0), (False, 1)])
+def test_what_a_clear_has_done_is_a_line(
+    done: bool, status: int, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = {"node": "192.0.2.1", "name": "tor-1", "done": done, "message": "as it is"}
+    with answering(path, http({**DONE, "items": [item]})):
+        assert main(["router", "clear", "tor-1", "--socket", str(path)]) == status
+    assert capsys.readouterr().out == "tor-1: as it is\n"
 
 
 def test_the_stations_are_a_table(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

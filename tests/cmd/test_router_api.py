@@ -138,7 +138,7 @@ def test_a_community_has_a_name(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("action", ["reset", "shutdown", "enable", "refresh"])
+@pytest.mark.parametrize("action", ["clear", "shutdown", "enable"])
 def test_an_action_on_an_unknown_neighbor_names_it(tmp_path: Path, action: str) -> None:
     async def main() -> None:
         async with served(tmp_path / "api") as (_, act):

@@ -94,7 +94,7 @@ class Side:
     def reset(self) -> None:
         """End its session, whose connection may be dead."""
         body = {"peer": self.peer()["name"], "message": ""}
-        at_socket(self.socket, "router").post("/v1/reset", body)
+        at_socket(self.socket, "router").post("/v1/clear", body)
 
     def assert_established(self) -> None:
         """Check the session."""

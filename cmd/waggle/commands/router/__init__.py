@@ -79,7 +79,6 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             _add_attributes(action)
         output.add_output_flags(action)
     for name, text in (
-        ("reset", "reset the session of a neighbour (Cease, administrative reset)"),
         ("shutdown", "shut down the session of a neighbour (Cease, administrative shutdown)"),
         ("enable", "enable a neighbour that was shut down"),
     ):
@@ -91,17 +90,22 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             )
         _add_where(action)
         output.add_output_flags(action)
-    refresh = actions.add_parser(
-        "refresh",
-        help="send ROUTE-REFRESH to a neighbour (RFC 2918)",
-        description="Send ROUTE-REFRESH to a neighbour, which then sends its routes again (RFC 2918).",
+    text = "reset the session of a neighbour, or with --soft have its routes sent again"
+    clear = actions.add_parser("clear", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    clear.add_argument("peer", metavar="NEIGHBOR", help="its name or address")
+    clear.add_argument(
+        "--soft",
+        choices=("in", "out"),
+        help="the session stays up. in: ROUTE-REFRESH (RFC 2918); out: all routes are sent again",
     )
-    refresh.add_argument("peer", metavar="NEIGHBOR", help="its name or address")
-    refresh.add_argument(
-        "--family", metavar="FAMILY", help="only this family, such as ipv4-unicast"
+    clear.add_argument(
+        "--message", metavar="TEXT", help="shutdown communication of a reset (RFC 9003)"
     )
-    _add_where(refresh)
-    output.add_output_flags(refresh)
+    clear.add_argument(
+        "--family", metavar="FAMILY", help="with --soft in: this family alone, ipv4-unicast"
+    )
+    _add_where(clear)
+    output.add_output_flags(clear)
     for name, text in (
         ("peers", "list the sessions of a running router"),
         ("collectors", "list the BMP monitoring stations of a running router"),

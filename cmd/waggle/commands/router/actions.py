@@ -20,13 +20,16 @@ BODIES = {
         "large_communities",
     ),
     "withdraw": ("prefixes",),
-    "reset": ("peer", "message"),
+    "clear": ("peer", "soft", "message", "family"),
     "shutdown": ("peer", "message"),
     "enable": ("peer",),
-    "refresh": ("peer", "family"),
 }
 """Action -> the arguments that are members of its body."""
-KINDS = {"announce": "PrefixChangeList", "withdraw": "PrefixChangeList"}
+KINDS = {
+    "announce": "PrefixChangeList",
+    "withdraw": "PrefixChangeList",
+    "clear": "ClearedList",
+}
 """Action -> the kind of its answer; of an action on a neighbor a PeerList with its session."""
 
 
@@ -50,11 +53,17 @@ def run(action: str, args: argparse.Namespace) -> int:
         _print(action, answer, args)
         for text in texts:
             complain(args.prog, text)
-    return EXIT_NOT_FOUND if texts else EXIT_OK
+    if texts:
+        return EXIT_NOT_FOUND
+    return EXIT_OK if all(item.get("done", True) for item in answer["items"]) else EXIT_ERROR
 
 
 def _print(action: str, answer: dict[str, Any], args: argparse.Namespace) -> None:
-    """Print the number of changed prefixes, or the session of the neighbor."""
+    """Print the number of changed prefixes, what is done, or the session of the neighbor."""
+    if action == "clear":
+        for item in answer["items"]:
+            output.line(f"{item['name']}: {item['message']}", 2)
+        return
     if action not in KINDS:
         if answer["items"]:
             now = output.read_time(answer["generatedAt"])

@@ -9,15 +9,16 @@ import functools
 import ipaddress
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from cells.api.model import BfdItem, PrefixChangeItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, NotFoundError
 from cells.serve.api_socket import ApiSocket
+from cells.serve.clear import ClearPeers, clear_action
 from cells.serve.items import collector_item
-from cells.serve.routing import SpeakerRouting, peers_resource, routes_resource
+from cells.serve.routing import Chosen, SpeakerRouting, peers_resource, routes_resource
 from speaker.api import InvalidConfig, PeerStatus, RouteAttributes, UnknownName
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import IPV4_UNICAST, Family
@@ -61,12 +62,6 @@ class End(Enable, frozen=True):
     message: str = ""
 
 
-class Refresh(Enable, frozen=True):
-    """A neighbour that is to send its routes again, of one family or of all."""
-
-    family: str | None = None
-
-
 B = TypeVar("B")
 P = TypeVar("P", bound=Enable)
 
@@ -106,6 +101,29 @@ class RouterRouting(SpeakerRouting):
         for session in self._bfd.items(status.name, None):
             item["bfd"] = session.state
         return item
+
+
+class _Router(NamedTuple):
+    """The router in answers: its router ID, which another file may change."""
+
+    routing: RouterRouting
+
+    @property
+    def name(self) -> str:
+        return self.routing.node
+
+
+class _Names(NamedTuple):
+    """The neighbours in requests, by name or address."""
+
+    routing: RouterRouting
+
+    def check(self, peer: str | None, instance: str | None) -> None:
+        if not self.routing.sessions(peer, instance):
+            raise NotFoundError(f"there is no peer {peer!r}")
+
+    def chosen(self, peer: str | None, instance: str | None) -> Chosen:
+        return self.routing.chosen(peer, instance)
 
 
 class RouterApi:
@@ -148,20 +166,11 @@ class RouterApi:
             _action("announce", "PrefixChangeList", Announce, self._announce),
             _action("withdraw", "PrefixChangeList", Withdraw, self._withdraw),
             _no_approval() if self._kernel is None else self._kernel.approve,
-            self._of_peer(
-                "reset", End, lambda name, b: speaker.reset_peer(INSTANCE, name, b.message)
-            ),
+            clear_action(ClearPeers(_Router(self._routing), speaker, _Names(self._routing))),
             self._of_peer(
                 "shutdown", End, lambda name, b: speaker.shut_down_peer(INSTANCE, name, b.message)
             ),
             self._of_peer("enable", Enable, lambda name, _: speaker.enable_peer(INSTANCE, name)),
-            self._of_peer(
-                "refresh",
-                Refresh,
-                lambda name, b: speaker.request_refresh(
-                    INSTANCE, name, () if b.family is None else (Family.parse(b.family),)
-                ),
-            ),
         )
 
     def _announce(self, body: Announce) -> Sequence[PrefixChangeItem]:
