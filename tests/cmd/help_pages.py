@@ -24,14 +24,7 @@ from waggle.__main__ import main as waggle
 
 PAGES = Path(__file__).parent / "help"
 ACTIONS = (
-    *(
-        "check",
-        "announce",
-        "withdraw",
-        "clear",
-        "shutdown",
-        "enable",
-    ),
+    *("check", "announce", "withdraw", "shutdown", "enable", "clear"),
     *("peers", "collectors", "routes"),
 )
 """Of ``waggle router``."""
