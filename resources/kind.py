@@ -112,7 +112,7 @@ class Kind(Generic[T]):
     ``errors`` yields the rules that a row breaks; ``convert`` replaces the conversion from JSON for
     rows whose shape differs from the API's (``encoded`` is that shape, ``value_errors`` its rules).
     ``invalid`` makes the row of an object that breaks rules, where such an object matters to others:
-    its problem is then the dialect's to report, and no earlier version of the object counts.
+    its problem is then the dialect's to report, and no earlier version of it is in effect.
     """
 
     def __init__(

@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 
 from reconcilers.metallb.conflicts.aggregates import Aggregates
-from reconcilers.metallb.conflicts.claims import Claims
 from reconcilers.metallb.conflicts.echo import Echo
+from reconcilers.metallb.conflicts.names_and_values import Claims
 from reconcilers.metallb.conflicts.overlaps import Overlaps
 from reconcilers.metallb.conflicts.preferences import Preferences
 from reconcilers.metallb.conflicts.valid_objects import MAX_COMPARED, Rule, ValidObjects

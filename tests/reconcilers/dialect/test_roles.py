@@ -59,7 +59,7 @@ OWN_FILES = {
     "kernel_routes last_good merge/merger merge/union one_object/neighbors one_object/routers "
     "one_object/session passwords prefix_rules raw_config raw_redistribution "
     "redistribute_annotation router_rows selection unit_parts values",
-    "metallb": "advertised conflicts/aggregates conflicts/all_conflicts conflicts/claims "
+    "metallb": "advertised conflicts/aggregates conflicts/all_conflicts conflicts/names_and_values "
     "conflicts/echo conflicts/overlaps conflicts/preferences conflicts/valid_objects "
     "feed findings objects pool_selection preferences_beside_frrk8s relations selection "
     "services translation",
