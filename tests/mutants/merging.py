@@ -199,7 +199,7 @@ _CHANGES: Final = (
     ),
     (
         "metallb",
-        f"{_CONFLICTS}/claims.py",
+        f"{_CONFLICTS}/names_and_values.py",
         "                if value != claim.value:",
         "                if False:",
     ),
