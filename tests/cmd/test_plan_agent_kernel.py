@@ -18,7 +18,7 @@ from reconcilers.kernel.options import FibOptions
 from reconcilers.plan import state_items
 from reconcilers.plan.kernel_inputs import KernelInputs, received_of
 from resources.host import Device, Host
-from resources.manifests import load
+from resources.manifests.load import load
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from resources.manifests import ManifestsSource
+from resources.manifests.source import ManifestsSource
 from tests.resources.manifests.directory import MessageCounts, node
 from tests.support.kinds import KINDS
 from tests.support.wait import until
