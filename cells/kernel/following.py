@@ -156,7 +156,7 @@ class HostFollower:
 
 
 class NextHopFollower:
-    """Has route selection know which next hops of received routes are reached, and their metrics."""
+    """Passes the reachability and the metrics of received next hops to route selection."""
 
     def __init__(
         self,

@@ -95,7 +95,7 @@ def _now() -> float:
 
 
 def _give_up_after(sock: socket.socket | None, seconds: float) -> None:
-    """Have the kernel end a connection whose peer acknowledges nothing for so long (RFC 5482).
+    """Let the kernel end a connection whose peer acknowledges nothing for so long (RFC 5482).
 
     A client that is gone without a FIN has a stream for a quarter of an hour otherwise: what is sent to
     it fits into the buffer of the socket.

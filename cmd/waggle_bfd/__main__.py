@@ -1,4 +1,4 @@
-"""Have the BFD sessions of a node, until SIGTERM."""
+"""Runs the BFD sessions of a node, until SIGTERM."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOCKET_MODE, BACKLOG = 0o660, 8
 """Owner and group may connect: an agent of another user, in a container of the same group."""
 
 DESCRIPTION = """\
-Have the BFD sessions of a node (RFC 5880) for an agent. An agent starts it, except in Kubernetes, where
+Run the BFD sessions of a node (RFC 5880) for an agent. An agent starts it, except in Kubernetes, where
 it is a DaemonSet of its own.
 
 It goes on while the agent is restarted or updated. Its sessions are continued by the next process, with
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _keep(listener: socket.socket, args: argparse.Namespace) -> int:
-    """Have the sessions in a child: another one continues them within a detection time."""
+    """Run the sessions in a child: another one continues them within a detection time."""
     # Each session has a socket of its own.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

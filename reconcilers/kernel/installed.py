@@ -215,7 +215,7 @@ class InstalledRoutes:
         )
 
     def move(self, moves: Mapping[NextHopSet, NextHopSet | None]) -> None:
-        """Have all routes of some sets of next hops use new next hops, by one message for each set."""
+        """Move all routes of some sets of next hops to new ones, by one message for each set."""
         if not self.listed:
             return
         in_order = tuple(Move(old, new) for old, new in moves.items())

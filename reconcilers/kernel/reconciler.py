@@ -235,7 +235,7 @@ class KernelRoutes(Reconciler):
             self.installed.move(moves)
 
     def _track(self) -> None:
-        """Have the writer look up the next hops in use."""
+        """Send the writer the next hops in use, which it looks up."""
         tracked = Track(tuple(sorted(self.routing.wanted)))
         if tracked != self._tracked:
             self._tracked = tracked

@@ -81,7 +81,7 @@ class InstanceRoutes:
         self._judge(family, prefixes)
 
     def copy_into(self, other: InstanceRoutes) -> None:
-        """Have another object follow the same best paths."""
+        """Copy the best paths to another object, which follows them as well."""
         other._paths = {family: dict(paths) for family, paths in self._paths.items()}
         other.judge_prefixes()
 

@@ -175,7 +175,7 @@ class Queue:
             self._due.pop(key, None)
 
     def mark_dirty(self, key: ObjectKey) -> None:
-        """Have all parts of an object compared until it is `done`."""
+        """Mark all parts of an object, which are compared until it is `done`."""
         self.dirty[key] = None
 
     def is_paused(self, now: Callable[[], float]) -> bool:

@@ -201,7 +201,7 @@ def set_ttl(sock: HasOptions, ttl: int, min_ttl: int = 0) -> None:
 
 
 def reset_if_deaf(sock: socket.socket) -> None:
-    """Have the closing of a socket reset the connection if TTL security may drop the peer's packets.
+    """Let the closing of a socket reset the connection if TTL security may drop the peer's packets.
 
     Without its acknowledgements the kernel sends neither the last octets nor the end of the connection,
     and the peer believes in the session until its hold timer expires.

@@ -145,7 +145,7 @@ class Service:
             return None
 
     def run(self) -> None:
-        """Have the sessions until `end`."""
+        """Run the sessions until `end`."""
         for problem in self._realtime.problems:
             log("error", problem)
         while not self._ending:
@@ -270,7 +270,7 @@ class Service:
         self._set(wanted)
 
     def _set(self, wanted: Mapping[SessionKey, Settings]) -> None:
-        """Have these sessions, with intervals that this process can hold."""
+        """Set these sessions, with intervals that this process can hold."""
         if wanted == self._wanted:
             return
         changed = {key for key, settings in wanted.items() if self._wanted.get(key) != settings}

@@ -75,6 +75,6 @@ _libc = ctypes.CDLL(None)
 
 
 def _end_with_parent() -> None:
-    """Have the kernel send SIGTERM to this process when the demo dies (prctl(2)); Linux only."""
+    """Let the kernel send SIGTERM to this process when the demo dies (prctl(2)); Linux only."""
     if sys.platform == "linux":
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

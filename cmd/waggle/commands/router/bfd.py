@@ -96,7 +96,7 @@ class RouterBfd:
     # The file
 
     def configured(self, config: Config) -> None:
-        """Have the sessions of a file; call it before the speaker has its neighbours."""
+        """Set the sessions of a file; call it before the speaker has its neighbours."""
         self._router_id = config.router_id
         self._socket = config.bfd_socket
         peers = [peer for peer in config.peers() if isinstance(peer, PeerConfig)]

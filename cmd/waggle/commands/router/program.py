@@ -126,7 +126,7 @@ class NeighborBfd:
         self._sessions: RouterBfd | None = None
 
     def configured(self, config: Config) -> None:
-        """Have the sessions of a file."""
+        """Set the sessions of a file."""
         if self._sessions is None:
             if all(neighbor.bfd is None for neighbor in config.neighbors):
                 return
