@@ -1,8 +1,10 @@
-"""``waggle peers --all-nodes`` in a cluster of many agents: the time of the whole command.
+"""``waggle peers --all-nodes``, and other views, in a cluster of many agents: the time of the command.
 
 Real agents, in a few processes (an event loop each), read a real API server; the kubelets are the
 stand-in of the tests. It runs the entry of ``waggle`` (`waggle.relay`) in this process: in a cluster
 each node has a processor for the start of the command (0.04 s), and here all would share one.
+
+The goal is that of ``peers``; a busy machine is judged by the processor time of the command.
 
 ``python -m bench.bench_fleet [--agents N] [--processes N] [--runs N]``
 """
@@ -41,6 +43,9 @@ from waggle.relay import relay
 from waggle_agent.__main__ import CELLS
 
 GOAL_SECONDS = 3.0
+GOAL_CPU_SECONDS = 1.5
+"""Of the command: half of the goal, on one of two cores."""
+COMMANDS = ("peers", "status", "routes --count", "explain")
 NAMESPACE = "waggle-system"
 START_SECONDS = 240.0
 PEERS = 2
@@ -111,9 +116,11 @@ def wait_until_ready(sockets: list[Path]) -> None:
         time.sleep(0.5)
 
 
-def measure(kubeconfig: Path, runs: int) -> Iterator[tuple[float, float, dict[str, Any]]]:
-    """Yield the seconds of each run of the command as a program, of CPU too, and its summary."""
-    words = ["peers", "--all-nodes", "--kubeconfig", str(kubeconfig), "-o", "json"]
+def measure(
+    command: str, kubeconfig: Path, runs: int
+) -> Iterator[tuple[float, float, dict[str, Any]]]:
+    """Yield the seconds of each run of a command as a program, of CPU too, and its summary."""
+    words = [*command.split(), "--all-nodes", "--kubeconfig", str(kubeconfig), "-o", "json"]
     for _ in range(runs):
         start, cpu = time.monotonic(), _cpu()
         done = subprocess.run(
@@ -129,7 +136,7 @@ def _cpu() -> float:
 
 
 def main() -> int:
-    """Run the agents and measure; returns 1 if the goal is missed."""
+    """Run the agents and measure; returns 1 if a goal is missed, or an agent did not answer."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=50)
     parser.add_argument("--processes", type=int, default=5)
@@ -152,13 +159,20 @@ def main() -> int:
             stack.callback(agents.join)
             stack.callback(agents.kill)
         wait_until_ready([directory / name for name in names])
-        results = list(measure(server.kubeconfig, args.runs))
-    seconds, cpu, summaries = zip(*results, strict=True)
-    print(f"waggle peers --all-nodes, {args.agents} agents: {summaries[-1]}")
-    print(f"median {statistics.median(seconds):.2f} s, {min(seconds):.2f} to {max(seconds):.2f} s")
-    print(f"CPU of the command: median {statistics.median(cpu):.2f} s")
-    answered = all(summary["answered"] == args.agents for summary in summaries)
-    return 0 if answered and statistics.median(seconds) < GOAL_SECONDS else 1
+        results = {
+            command: list(measure(command, server.kubeconfig, args.runs)) for command in COMMANDS
+        }
+    print(f"{args.agents} agents, {args.runs} runs; seconds of the command, median (range)")
+    is_well = True
+    for command, of_runs in results.items():
+        seconds, cpu, summaries = zip(*of_runs, strict=True)
+        spent = statistics.median(cpu)
+        shown = f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"
+        answered = min(summary["answered"] for summary in summaries)
+        print(f"{command:<16} {shown:<22} CPU {spent:.2f}  answered {answered}")
+        is_quick = statistics.median(seconds) < GOAL_SECONDS or spent < GOAL_CPU_SECONDS
+        is_well = is_well and is_quick and answered == args.agents
+    return 0 if is_well else 1
 
 
 if __name__ == "__main__":

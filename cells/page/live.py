@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from reactivex import Observable
@@ -36,9 +36,13 @@ class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
     history: int
     health: int
 
-    def differs_in_state(self, before: LiveItem) -> bool:
-        """Return whether a session or the health has changed, beside routes and history."""
-        return (self.sessions, self.health) != (before.sessions, before.health)
+
+class _Revisions(NamedTuple):
+    """What a page is sent, and the part of it that is sent soon."""
+
+    item: LiveItem
+    state: tuple[int, ...]
+    """Sessions, and the levels of health; not its texts, which change with each round of work."""
 
 
 def live_stream(
@@ -50,21 +54,23 @@ def live_stream(
 ) -> ApiStream:
     """Return the stream of revisions."""
 
-    def now() -> LiveItem:
+    def now() -> _Revisions:
         snapshot = database.snapshot()
-        return LiveItem(
+        parts = [(part.path, part.level, part.message) for part in health.report()]
+        item = LiveItem(
             sessions=sessions.table.revision(snapshot),
             routes=intent.routes.revision(snapshot),
             history=0 if log is None else log.sequence,
             # Of equal texts the hash is equal within a process.
-            health=hash(tuple((s.path, s.level, s.message) for s in health.report())) & 0xFFFFFFFF,
+            health=hash(tuple(parts)) & 0xFFFFFFFF,
         )
+        return _Revisions(item, (item.sessions, hash(tuple(part[:2] for part in parts))))
 
     async def follow() -> AsyncGenerator[Sequence[LiveItem]]:
         observables: list[Observable[Any]] = [sessions.table.observable, intent.routes.observable]
         if log is not None:
             observables.append(log.added)
-        before: LiveItem | None = None
+        before: _Revisions | None = None
         clock = asyncio.get_running_loop().time
         busy_until = float("-inf")
         with Signal(*observables) as signal:
@@ -72,16 +78,17 @@ def live_stream(
                 await signal.wait(at_most=MOST_SECONDS)
                 # What follows from a change, and is in the history soon after, is one event with it.
                 await asyncio.sleep(LEAST_SECONDS if before is not None else 0)
-                item = now()
-                while before is not None and not item.differs_in_state(before):
-                    if item == before or clock() >= busy_until:
+                present = now()
+                while before is not None and present.state == before.state:
+                    if present.item == before.item or clock() >= busy_until:
                         break
                     await asyncio.sleep(LEAST_SECONDS)
-                    item = now()
-                yield [] if item == before else [item]
+                    present = now()
+                same = before is not None and present.item == before.item
+                yield [] if same else [present.item]
                 if before is not None:
                     busy_until = clock() + BUSY_SECONDS
-                before = item
+                before = present
 
     def read(_: Query) -> AsyncGenerator[Sequence[LiveItem]]:
         return follow()

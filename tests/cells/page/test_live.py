@@ -177,3 +177,36 @@ def test_a_session_that_changes_meanwhile_is_an_event_within_two_seconds() -> No
         assert now() - before <= 2 * LEAST_SECONDS
 
     following(scenario)
+
+
+def test_texts_of_health_that_change_with_the_work_are_no_event_of_their_own() -> None:
+    """Routes and a text change all the time: the page is told every few seconds; of a level at once."""
+
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        scope = stand.health.scope("apply")
+        scope.ok("0 objects")
+        times: list[float] = []
+
+        async def change() -> None:
+            number = 0
+            while True:
+                number += 1
+                stand.entry()
+                scope.ok(f"{number} objects")
+                await asyncio.sleep(0.3)
+
+        changing = asyncio.create_task(change())
+        try:
+            while len(times) < 5:
+                if await anext(stream):
+                    times.append(now())
+            assert min(b - a for a, b in pairwise(times[1:])) >= BUSY_SECONDS
+            scope.degraded("ill")
+            changing.cancel()
+            began = now()
+            assert await anext(stream)
+            assert now() - began <= 2 * LEAST_SECONDS
+        finally:
+            changing.cancel()
+
+    following(scenario)
