@@ -26,6 +26,7 @@ from cells.observability.span_counts import LossReport, SpanCounts
 from cells.observability.telemetry import Telemetry, traces_url, without_credentials
 from cells.options import TelemetryOptions
 from tests.support.otlp import Collector
+from tests.support.wait import until
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 
@@ -373,3 +374,32 @@ def test_a_collector_that_hangs_does_not_delay_the_stop(monkeypatch: pytest.Monk
         # Nor does anything wait for the exporter's thread after the loop has ended.
         assert time.monotonic() - began < 5
     assert all(thread.daemon for thread in threading.enumerate()[1:])
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_spans_that_a_collector_refuses_are_counted_and_health_shows_it(
+    status: int, installed: list[trace.TracerProvider], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the real exporter: a refusal, and a status after which it would try again."""
+    monkeypatch.setattr("cells.observability.telemetry.EXPORT_TIMEOUT", 0.2)
+    monkeypatch.setattr("cells.observability.telemetry.FLUSH_TIMEOUT", 0.2)
+    counts = SpanCounts()
+    with Collector(status=status) as collector:
+        lifecycle, health, _ = build(collector.endpoint, counts=counts)
+
+        async def scenario() -> None:
+            await lifecycle.start()
+            (provider,) = installed
+            tracer = provider.get_tracer("test")
+            for _ in range(3):
+                tracer.start_span("refused").end()
+
+            def is_known() -> bool:
+                return counts.rejected == 3 and health.level() is Level.DEGRADED
+
+            await until(is_known, within=30)
+            await lifecycle.stop()
+
+        asyncio.run(scenario())
+        assert collector.bodies
+    assert (counts.sent, counts.queued) == (0, 3)

@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from cells import page as static
 from tests.support.page import CHROMIUM, HOSTILE, Page, history, page, resources
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
+PICTURED: Final = Path(__file__).parent / "pictured.txt"
+"""A digest of the files of the page of which the pictures are."""
 WIDTH, HEIGHT = 1180, 460
 PICTURES = {
     "page-sessions.png": ("sessions", "light"),
@@ -113,6 +117,36 @@ def test_keys_change_the_view_and_reach_the_search(browser: Any) -> None:  # noq
         assert tab.page.get_attribute("nav a[data-view=health]", "aria-current") == "page"
 
 
+FOCUSED: Final = """() => {
+  const element = document.activeElement, style = getComputedStyle(element);
+  const name = element.dataset.view || element.name || element.className || element.tagName;
+  return [name, style.outlineStyle, element.checkVisibility()];
+}"""
+
+
+def test_every_part_of_a_view_is_reached_with_the_tabulator_and_is_seen_to_be(
+    browser: Any,  # noqa: ANN401
+) -> None:
+    with page(resources()) as served:
+        tab = Tab(browser, served)
+        tab.open("sessions")
+        order = []
+        for _ in range(7):
+            tab.page.keyboard.press("Tab")
+            name, outline, is_visible = tab.page.evaluate(FOCUSED)
+            assert (outline, is_visible) == ("solid", True), name
+            order.append(name)
+        views = ["sessions", "routes", "explain", "changes", "health"]
+        assert order == [*views, "text", "table"]
+        for _ in range(4):
+            tab.page.keyboard.press("Shift+Tab")
+        assert tab.page.evaluate(FOCUSED)[0] == "explain"
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("#view-explain:not([hidden])")
+        assert tab.reported == []
+        tab.page.close()
+
+
 def test_text_of_peers_and_objects_stays_text(browser: Any) -> None:  # noqa: ANN401
     with page(resources(HOSTILE)) as served:
         tab = Tab(browser, served)
@@ -170,3 +204,18 @@ def test_the_pictures_of_the_documentation_are_of_this_page(
         octets = path.read_bytes()
         assert octets.startswith(b"\x89PNG")
         assert struct.unpack(">II", octets[16:24]) == (WIDTH, HEIGHT)
+    if renew:
+        PICTURED.write_text(f"{static_digest()}\n")
+
+
+def static_digest() -> str:
+    """Return a digest of the files of the page."""
+    digest = hashlib.sha256()
+    for path in sorted((Path(static.__file__).parent / "static").iterdir()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def test_the_pictures_of_the_documentation_are_renewed_with_the_page() -> None:
+    """With ``WAGGLE_SCREENSHOTS=1`` the test above writes both."""
+    assert PICTURED.read_text().strip() == static_digest()
