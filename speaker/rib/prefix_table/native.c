@@ -1041,7 +1041,7 @@ static PyObject *discard_fields(Table *table, PyObject *const *arguments, Py_ssi
     PyObject *fields = PySequence_Fast(arguments[0], "the fields are a sequence");
     if (!fields)
         return NULL;
-    Py_ssize_t total = 0, count = 0, marked = 0;
+    Py_ssize_t total = 0, marked = 0;
     PyObject *result = NULL;
     Key *keys = NULL;
     for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(fields); at++) {
@@ -1053,7 +1053,8 @@ static PyObject *discard_fields(Table *table, PyObject *const *arguments, Py_ssi
         }
         total += prefixes;
     }
-    keys = PyMem_Malloc(((size_t)total + 1) * sizeof(Key));
+    /* Of the keys that are found, and the next one. */
+    keys = PyMem_Malloc((size_t)((total < table->live ? total : table->live) + 1) * sizeof(Key));
     if (!keys) {
         PyErr_NoMemory();
         goto end;
@@ -1064,12 +1065,12 @@ static PyObject *discard_fields(Table *table, PyObject *const *arguments, Py_ssi
         const uint8_t *end_of_field = field + PyBytes_GET_SIZE(object);
         uint8_t octets[MAX_PREFIX];
         while (field < end_of_field) {
-            keys[count] = prefix_key(field, octets);
-            field += keys[count].size;
-            marked += mark(table, &keys[count++]);
+            keys[marked] = prefix_key(field, octets);
+            field += keys[marked].size;
+            marked += mark(table, &keys[marked]);
         }
     }
-    result = remove_marked(table, keys, total, marked);
+    result = remove_marked(table, keys, marked, marked);
 end:
     PyMem_Free(keys);
     Py_DECREF(fields);
