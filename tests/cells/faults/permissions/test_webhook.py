@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from cells.hive import Level
 from cells.operator import cell as operator_cell
 from cells.sources import kubernetes
 from tests.cells.faults.permissions.programs import (
@@ -25,6 +26,7 @@ from tests.cells.faults.permissions.programs import (
     bgp_peer,
     forbid_read,
     frr_configuration,
+    message,
     operator,
     quicken,
     reaches,
@@ -33,6 +35,7 @@ from tests.cells.faults.permissions.programs import (
 from tests.cells.faults.permissions.test_operator import of_operator, read_by_operator, written
 from tests.cmd.lab import free_port
 from tests.support.apiserver import ApiServer, Object
+from tests.support.wait import until
 
 
 async def hang(_: web.Request) -> web.StreamResponse:
@@ -102,6 +105,7 @@ def webhook(server: ApiServer, directory: Path, port: int) -> Any:  # noqa: ANN4
         webhook_configuration=WEBHOOK,
         webhook_secret=WEBHOOK,
         webhook_names=["localhost"],
+        operator_deployment="waggle-operator",
     )
 
 
@@ -117,6 +121,13 @@ def reviews() -> Iterator[tuple[str, Callable[[ApiServer], None], set[str]]]:
         yield kind.plural, functools.partial(forbid_read, plural=kind.plural), both - own
     for verb, plural in (
         ("list", "secrets"),
+        ("list", "daemonsets"),
+        ("list", "services"),
+        ("get", "configmaps"),
+        ("patch", "configmaps"),
+        ("get", "deployments"),
+        ("create", "events"),
+        ("create", "leases"),
         ("get", "leases"),
         ("update", "leases"),
         ("get", "validatingwebhookconfigurations"),
@@ -161,5 +172,23 @@ def test_what_the_operator_may_not_do_stops_reviews_of_its_own_dialect_alone(
         forbids(server)
         async with webhook(server, tmp_path, port):
             await until_reviewed(port, reviewed)
+
+    scenario(test)
+
+
+@pytest.mark.parametrize("verb", ["get", "create"])
+def test_a_certificate_that_may_not_be_stored_or_read_stops_no_write(
+    verb: str, tmp_path: Path
+) -> None:
+    """Objects are not reviewed without one; all else of the operator goes on, and reviews follow."""
+
+    async def test(server: ApiServer) -> None:
+        server.always(verb, "secrets", FORBIDDEN)
+        port = free_port("127.0.0.1")
+        async with webhook(server, tmp_path, port) as hive:
+            await reaches(lambda: written(server), set(DIALECTS))
+            await until(lambda: message(hive, "webhook")[0] is Level.DEGRADED)
+            server.always(verb, "secrets", None)
+            await until_reviewed(port, {"frrk8s", "metallb"})
 
     scenario(test)
