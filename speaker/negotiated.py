@@ -78,7 +78,7 @@ class ConfiguredParameters(TypedDict):
 
 
 def reconfigured(negotiated: Negotiated, parameters: ConfiguredParameters) -> Negotiated:
-    """Return the parameters of a session that has ended, with those of the present configuration."""
+    """Return the parameters of a session that has ended, by the present configuration."""
     changed: Negotiated = msgspec.structs.replace(
         negotiated, ebgp=parameters["local_asn"] != negotiated.peer_asn, **parameters
     )

@@ -359,7 +359,7 @@ class ApiServer:
         if request.method == "POST":
             return await self._create(request, kind, key[0], given)
         if there is not None and kind.name == "Node":
-            # Most of a Node belongs to other managers than the one that applies.
+            # Most fields of a Node belong to other managers.
             given = merged(there, given)
         kept = {"status": there["status"]} if there and "status" in there else {}
         uid = there["metadata"]["uid"] if there else f"uid-{self.version + 1}"
