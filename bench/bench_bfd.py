@@ -1,4 +1,4 @@
-"""BFD sessions: waggle-bfd beside BIRD and FRR's bfdd, each with the same neighbor.
+"""BFD sessions: waggle-bfd beside BIRD, FRR's bfdd and GoBGP, each with the same neighbor.
 
 In network namespaces of its own: BIRD at one end of all sessions, each contestant in turn at the other.
 Measured are the processor seconds of its processes per second, its memory, and the gaps between the
@@ -31,6 +31,7 @@ from typing import Any, Final, NamedTuple
 
 from reconcilers.bfd.process.values import SetSessions, Wanted
 from speaker.bfd.values import SessionKey, Settings
+from tests.support import gobgp
 from tests.support.bfd_process import BfdProcess
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace, linked_namespaces, unavailable
@@ -279,7 +280,42 @@ class Frr(Daemons):
         return shown
 
 
-CONTESTANTS: Final[dict[str, type[Contestant]]] = {kind.name: kind for kind in (Waggle, Bird, Frr)}
+class GoBgp(Daemons):
+    """GoBGP 4.8.0, whose BFD belongs to its BGP neighbors; these have no BGP at the other end."""
+
+    name = "gobgp"
+
+    def commands(self) -> list[tuple[str, list[str | Path]]]:
+        """See `Daemons`."""
+        interval = self.setup.interval * 1000
+        text = '[global.config]\nas = 65001\nrouter-id = "10.0.0.1"\nport = -1\n'
+        for ours, theirs in self.pairs():
+            text += (
+                f'[[neighbors]]\n[neighbors.config]\nneighbor-address = "{theirs}"\n'
+                f'peer-as = 65002\n[neighbors.transport.config]\nlocal-address = "{ours}"\n'
+                "passive-mode = true\n[neighbors.bfd.config]\nenabled = true\n"
+                f"desired-minimum-tx-interval = {interval}\n"
+                f"required-minimum-receive = {interval}\ndetection-multiplier = {MULTIPLIER}\n"
+            )
+        (self.directory / "gobgpd.toml").write_text(text)
+        program = gobgp.find()
+        if isinstance(program, str):
+            sys.exit(program)
+        files: list[str | Path] = ["-f", self.directory / "gobgpd.toml", "--pprof-disable"]
+        return [("gobgpd", [program, *files, "--api-hosts", f"unix://{self.directory / 'api'}"])]
+
+    def up(self) -> int:
+        """See `Daemons`; it is no neighbor here."""
+        raise NotImplementedError
+
+    def marks(self) -> dict[str, float]:
+        """See `up`."""
+        raise NotImplementedError
+
+
+CONTESTANTS: Final[dict[str, type[Contestant]]] = {
+    kind.name: kind for kind in (Waggle, Bird, Frr, GoBgp)
+}
 
 
 def sniff(descriptor: int, seconds: float) -> dict[bytes, list[float]]:
@@ -419,9 +455,11 @@ def main() -> None:
     if (reason := unavailable()) is not None:
         sys.exit(reason)
     setup = Setup(args.sessions, args.interval)
+    without = {GoBgp.name} if isinstance(gobgp.find(), str) else set()
+    names = args.router or [name for name in CONTESTANTS if name not in without]
     figures: dict[str, list[Figure]] = {}
     for number in range(args.rounds):
-        for name in args.router or CONTESTANTS:
+        for name in names:
             with (
                 linked_namespaces() as link,
                 tempfile.TemporaryDirectory(prefix="bench-bfd-") as path,

@@ -1,0 +1,174 @@
+"""BGP sessions that BFD ends: how late the last of many ends after the detection time.
+
+In network namespaces of its own: ``waggle router`` with many neighbors and BFD, BIRD at the other end.
+Then packets of BFD are dropped, and packets of BGP are not. The last packet of each session came before
+that, so that its detection time is over one detection time later at the latest; measured is the time
+from there until its NOTIFICATION (Cease / BFD Down) arrives at BIRD's end.
+
+``python -m bench.bench_bfd_bgp [--sessions N] [--interval MS] [--rounds N]`` (root)
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import statistics
+import struct
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from bench.bench_bfd import MULTIPLIER, Setup, give_addresses, sniffer
+from cells.api.client import AgentError, at_socket
+from tests.support.daemon import Daemon
+from tests.support.netns import Link, linked_namespaces, unavailable
+from tests.support.routers.bird import program
+from tests.support.wait import NotReadyError, eventually
+
+PORT: Final = 1790
+GOAL_MS: Final = 20.0
+MARKER: Final = b"\xff" * 16
+BFD_DOWN: Final = bytes([3, 6, 10])
+"""NOTIFICATION, Cease, BFD Down."""
+PATIENT: Final = 20
+"""The multiplier by which BIRD notices a loss: after the router."""
+LOSSY: Final = (
+    "table ip lossy {"
+    " chain incoming { type filter hook input priority 0; udp dport 3784 drop; };"
+    " chain outgoing { type filter hook output priority 0; udp dport 3784 drop; };"
+    "}"
+)
+
+
+def router(link: Link, directory: Path, setup: Setup) -> Daemon:
+    """Return the router with all neighbors."""
+    profile = {
+        "receiveInterval": setup.interval,
+        "transmitInterval": setup.interval,
+        "detectMultiplier": PATIENT,
+    }
+    neighbors = [
+        {
+            "address": theirs,
+            "localAddress": ours,
+            "asn": 65002,
+            "port": PORT,
+            "connectRetryTime": 1,
+            "bfd": profile,
+        }
+        for ours, theirs in setup.pairs()
+    ]
+    document = {
+        "asn": 65001,
+        "routerID": "10.0.0.1",
+        "listen": [{"address": ours, "port": PORT} for ours, _ in setup.pairs()],
+        "apiSocket": str(directory / "api"),
+        "neighbors": neighbors,
+    }
+    file = directory / "router.yaml"
+    file.write_text(json.dumps(document))
+    command = [sys.executable, "-m", "waggle", "router", "-c", str(file)]
+    return Daemon("router", command, log=directory / "log", namespace=link.left)
+
+
+def bird(link: Link, directory: Path, setup: Setup) -> Daemon:
+    """Return BIRD at the other end."""
+    options = f"interval {setup.interval} ms; multiplier {MULTIPLIER};"
+    text = "router id 10.0.0.2;\nprotocol device {}\n"
+    text += f'protocol bfd {{ interface "*" {{ {options} }}; }}\n'
+    for number, (ours, theirs) in enumerate(setup.pairs()):
+        text += (
+            f"protocol bgp p{number} {{ local {theirs} port {PORT} as 65002; "
+            f"neighbor {ours} port {PORT} as 65001; strict bind on; bfd on; "
+            "connect delay time 1; ipv4 { import none; export none; }; }\n"
+        )
+    (directory / "bird.conf").write_text(text)
+    files = ("-c", directory / "bird.conf", "-s", directory / "control")
+    command: list[str | Path] = [program() or "bird", "-f", *files, "-P", directory / "pid"]
+    return Daemon("bird", command, log=directory / "bird.log", namespace=link.right)
+
+
+def measure(setup: Setup) -> list[float]:
+    """Return how many milliseconds after its latest detection time each session ended, in order."""
+    with (
+        linked_namespaces() as link,
+        tempfile.TemporaryDirectory(prefix="bench-bfd-") as path,
+        contextlib.ExitStack() as stack,
+    ):
+        directory = Path(path)
+        give_addresses(link, setup)
+        ours, theirs = router(link, directory, setup), bird(link, directory, setup)
+        for daemon in (ours, theirs):
+            daemon.start()
+            stack.callback(daemon.stop)
+
+        def all_up() -> None:
+            try:
+                items = at_socket(directory / "api", "router").get("/v1/peers", {})["items"]
+            except AgentError as error:
+                raise NotReadyError(str(error)) from None
+            states = [(item["state"], item.get("bfd")) for item in items]
+            assert states == [("Established", "Up")] * setup.sessions
+
+        eventually(all_up, within=120, context=ours.tail)
+        time.sleep(3)
+        seen = sniffer(link.right)
+        link.right.run("nft", LOSSY)
+        cut = time.time()
+        ends = notifications(seen, 2 + MULTIPLIER * setup.interval / 1000)
+        os.close(seen)
+        assert len(ends) == setup.sessions, f"{len(ends)} sessions ended"
+        latest = cut + MULTIPLIER * setup.interval / 1000
+        return sorted((at - latest) * 1000 for at in ends.values())
+
+
+def notifications(descriptor: int, seconds: float) -> dict[bytes, float]:
+    """Return when the first Cease / BFD Down of each pair of addresses arrived, by the kernel."""
+    ends: dict[bytes, float] = {}
+    with socket.socket(fileno=os.dup(descriptor)) as sock:
+        until = time.monotonic() + seconds
+        sock.settimeout(0.1)
+        while time.monotonic() < until:
+            try:
+                octets, ancillary, _, origin = sock.recvmsg(256, 64)
+            except TimeoutError:
+                continue
+            if origin[2] == socket.PACKET_OUTGOING or octets[9] != socket.IPPROTO_TCP:
+                continue
+            payload = octets[20 + 4 * (octets[32] >> 4) :]
+            if payload[:16] == MARKER and payload[18:21] == BFD_DOWN:
+                second, nano = struct.unpack("=qq", ancillary[0][2])
+                ends.setdefault(octets[12:20], second + nano / 1e9)
+    return ends
+
+
+def main() -> None:
+    """Measure some times, and print medians; exit status 1 if the goal is missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=100)
+    parser.add_argument("--interval", type=int, default=50, help="in milliseconds")
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    if (reason := unavailable()) is not None:
+        sys.exit(reason)
+    lasts = []
+    for number in range(args.rounds):
+        late = measure(Setup(args.sessions, args.interval))
+        lasts.append(late[-1])
+        print(
+            f"round {number + 1}: first {late[0]:.1f}, median {statistics.median(late):.1f}, "
+            f"last {late[-1]:.1f} ms after the detection time",
+            flush=True,
+        )
+    last = statistics.median(lasts)
+    print(f"last: {last:.1f} ms (goal {GOAL_MS:.0f}) {'ok' if last <= GOAL_MS else 'missed'}")
+    sys.exit(last > GOAL_MS)
+
+
+if __name__ == "__main__":
+    main()
