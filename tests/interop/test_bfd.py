@@ -1,9 +1,10 @@
-"""BFD of an agent with BIRD: a lost path by BIRD's own log, and an agent that is killed."""
+"""BFD of an agent with routers: a lost path by their own logs, and an agent that is killed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import statistics
@@ -16,12 +17,15 @@ from typing import Any, Final, Self
 import pytest
 
 from reconcilers.bfd.coupling import AFTER_BGP_SECONDS
+from speaker.bfd.values import SessionKey, Settings
 from tests.interop.conftest import NeedRouter
 from tests.support.agent import Agent
+from tests.support.bfd_process import bfd_in
 from tests.support.netns import Link, linked_namespaces
 from tests.support.routers import PeerSettings, RouterSettings
 from tests.support.routers.base import IPV4
 from tests.support.routers.bird import STEADY, Bird
+from tests.support.routers.frr import Frr
 from tests.support.wait import eventually, settles
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
@@ -43,26 +47,32 @@ LOSSY = (
     " chain outgoing { type filter hook output priority 0; udp dport 3784 drop; };"
     "}"
 )
-"""BFD's packets are lost in both directions; BGP's are not, so that BIRD reads why its session ends."""
+"""BFD's packets are lost in both directions; BGP's are not: the router reads why its session ends."""
 
 
 class Lab:
     """An agent with BFD, a router of BIRD, and what both say."""
 
-    def __init__(self, agent: Agent, router: Bird, link: Link) -> None:
+    def __init__(self, agent: Agent, router: Bird | Frr, link: Link) -> None:
         self.agent, self.router, self.link = agent, router, link
 
     def up(self) -> None:
         # The agent's own reading, too: it has found the session of the process.
         assert (self.peer["state"], self.peer["bfd"]) == ("Established", "Up")
-        state, _, interval, _ = self.router.bfd()[OURS]
-        assert (state, interval) == ("Up", INTERVAL / 1000)
+        if isinstance(self.router, Bird):
+            state, _, interval, _ = self.router.bfd()[OURS]
+            assert (state, interval) == ("Up", INTERVAL / 1000)
         assert [route.prefix for route in self.router.paths(IPV4)] == [PREFIX]
 
     @property
     def peer(self) -> dict[str, Any]:
         (peer,) = self.agent.peers().values()
         return peer
+
+    @property
+    def bird(self) -> Bird:
+        assert isinstance(self.router, Bird)
+        return self.router
 
     def restart(self) -> None:
         """Kill the agent, and start it again."""
@@ -76,8 +86,13 @@ class Lab:
 
 
 @contextlib.contextmanager
-def lab(directory: Path, *, graceful: bool, multiplier: int = 3) -> Iterator[Lab]:
-    """``multiplier``: after how many intervals BIRD finds the agent lost."""
+def lab(
+    directory: Path, *, graceful: bool, multiplier: int = 3, kind: str = "bird"
+) -> Iterator[Lab]:
+    """``multiplier``: after how many intervals the router finds the agent lost.
+
+    FRR has another ``waggle-bfd`` for its end, of which its BGP does not know.
+    """
     with linked_namespaces() as link, contextlib.ExitStack() as stack:
         link.left.add_address(f"{OURS}/24")
         link.right.add_address(f"{THEIRS}/24")
@@ -102,13 +117,16 @@ def lab(directory: Path, *, graceful: bool, multiplier: int = 3) -> Iterator[Lab
                     port=PORT,
                     families=(IPV4,),
                     hold_time=HOLD,
-                    bfd_interval=INTERVAL,
+                    bfd_interval=INTERVAL if kind == "bird" else None,
                     bfd_keeps_routes=graceful,
                     restart_time=RESTART if graceful else None,
                 ),
             ),
         )
-        router = Bird(settings, link.right, directory / "router")
+        router = (Bird if kind == "bird" else Frr)(settings, link.right, directory / "router")
+        if kind == "frr":
+            bfd = stack.enter_context(bfd_in(link.right))
+            bfd.set(SessionKey(OURS, ""), Settings(INTERVAL * 1000, INTERVAL * 1000))
         stack.callback(end_process, directory / "bfd")
         for part in (agent, router):
             part.start()
@@ -178,14 +196,15 @@ class Stalls:
         self._thread.join()
 
 
-def test_a_lost_path_ends_bgp_within_the_detection_time_and_50_ms_by_birds_log(
-    need_router: NeedRouter, tmp_path: Path
+@pytest.mark.parametrize("kind", ["bird", "frr"])
+def test_a_lost_path_ends_bgp_within_the_detection_time_and_50_ms_by_the_routers_log(
+    need_router: NeedRouter, tmp_path: Path, kind: str
 ) -> None:
-    need_router("bird")
+    need_router(kind)
     if shutil.which("nft") is None:
         pytest.skip("nft is not installed (Debian: nftables)")
-    # BIRD would notice the loss itself after two seconds.
-    with lab(tmp_path, graceful=False, multiplier=20) as found:
+    # The router would notice the loss itself after two seconds.
+    with lab(tmp_path, graceful=False, multiplier=20, kind=kind) as found:
         took: list[float] = []
         while len(took) < ATTEMPTS:
             if took:
@@ -203,9 +222,9 @@ def test_a_lost_path_ends_bgp_within_the_detection_time_and_50_ms_by_birds_log(
 
                 at, why = eventually(ended, within=10, context=found.logs)
             found.link.right.run("nft", "delete table ip lossy")
-            # The number of Cease / BFD Down (RFC 9384), which BIRD 2.0.12 has no name for.
-            assert why.startswith("Received: ")
-            assert "6.10" in why or "BFD" in why
+            # Cease / BFD Down (RFC 9384): BIRD 2.0.12 and FRR 8.4 have no name for it.
+            assert re.search(r"\b6[./]10\b|BFD", why), why
+            assert "BFD session down" not in why, "by its own BFD"
             # The last packet came an interval before the loss at the most.
             assert at - before > DETECTION - 1.5 * INTERVAL / 1000
             took.append(at - lossy - stalls.longest)
@@ -217,7 +236,7 @@ def test_an_agent_that_is_killed_bounces_nothing(need_router: NeedRouter, tmp_pa
     """With graceful restart: its BFD goes on, its routes stay. BIRD's BFD depends on its BGP."""
     need_router("bird")
     with lab(tmp_path, graceful=True) as found:
-        _, since, _, _ = found.router.bfd()[OURS]
+        _, since, _, _ = found.bird.bfd()[OURS]
         gone: list[float] = []
         watches = threading.Event()
 
@@ -231,7 +250,7 @@ def test_an_agent_that_is_killed_bounces_nothing(need_router: NeedRouter, tmp_pa
         try:
             for _ in range(KILLS):
                 found.restart()
-            assert found.router.bfd()[OURS][1] == pytest.approx(since, abs=STEADY)
+            assert found.bird.bfd()[OURS][1] == pytest.approx(since, abs=STEADY)
             if shutil.which("nft") is not None:
                 lose_the_path(found)
         finally:

@@ -5,6 +5,7 @@ Read over its vty socket (the protocol of vtysh).
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 import re
@@ -137,7 +138,12 @@ class Frr(Router):
             lines.append(" exit-address-family")
         maps = [line for value in {*self.announced.values()} for line in _route_map(value)]
         lines.append("bgp as-path access-list own permit ^$")
-        return {"bgpd.conf": "\n".join(("debug bgp neighbor-events", *lines, *maps)) + "\n"}
+        return {
+            "bgpd.conf": "\n".join(
+                ("log timestamp precision 3", "debug bgp neighbor-events", *lines, *maps)
+            )
+            + "\n"
+        }
 
     def _restart(self) -> list[str]:
         # Only for all neighbours together; the output distinguishes them.
@@ -316,6 +322,15 @@ class Frr(Router):
         state = self._json(f"show bgp neighbors {address} json")[address]
         parts = (state.get("lastNotificationReason"), state.get("lastShutdownDescription"))
         return " ".join(part for part in parts if part)
+
+    def ends(self, address: str) -> list[tuple[float, str]]:
+        """Return when it received NOTIFICATIONs of a neighbour, and which, by its log."""
+        pattern = rf"^(\S+ \S+) BGP: .*%NOTIFICATION: received from neighbor {address} (\S+)"
+        log = (self.directory / "log").read_text(errors="replace")
+        return [
+            (dt.datetime.fromisoformat(match[1].replace("/", "-")).timestamp(), match[2])
+            for match in re.finditer(pattern, log, re.MULTILINE)
+        ]
 
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         for value in {*new.values()}:
