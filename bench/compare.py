@@ -3,7 +3,7 @@
 Each round measures both, the other one first in one round and second in the next. Printed are the
 medians over the rounds and their ratio: a busy machine slows both sides. Each side runs its own
 programs with its own ``.venv``; the speaker's speed needs root and ``build/bench-tester`` in both.
-With ``--pure`` both have prefix tables in Python: a checkout from before those in C has no other.
+With ``--pure`` both have prefix tables in Python: a checkout without tables in C has no other.
 """
 
 from __future__ import annotations

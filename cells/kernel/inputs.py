@@ -1,4 +1,4 @@
-"""What decides about the routes in the kernel, in the local API: for `waggle plan`."""
+"""The inputs of the kernel's routes, in the local API: for `waggle plan`."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ def prefixes_of(texts: Sequence[str], pieces: Pieces) -> Slices[list[Prefix] | N
     networks: list[Prefix] = []
     for start in range(0, len(texts), BATCH_PIECES):
         some = texts[start : start + BATCH_PIECES]
-        found = zip(remembered_prefixes(some), some, strict=True)
+        remembered = zip(remembered_prefixes(some), some, strict=True)
         try:
-            networks += [known or prefix(text) for known, text in found]
+            networks += [known or prefix(text) for known, text in remembered]
         except ValueError:
             return None
         if pieces.fill_slice(len(some)):

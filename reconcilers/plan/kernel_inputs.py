@@ -1,4 +1,4 @@
-"""What decides about the routes in the kernel of a running agent's node, and its received routes.
+"""The inputs of the kernel's routes on a running agent's node: settings, and received routes.
 
 `waggle plan` computes the kernel's routes before and after a change from both.
 `reconcilers.plan.transfer` has the items of the intent.

@@ -14,7 +14,7 @@ from speaker.iana import Family
 from speaker.nlri.text import prefix_to_wire
 
 SPARE: Final = 4_096
-"""Prefixes that are remembered beside twice those of the list that was parsed last."""
+"""Prefixes that are remembered beside twice as many as the list that was parsed last has."""
 MOST: Final = 1 << 18
 """Prefixes that are remembered where no list bounds them."""
 

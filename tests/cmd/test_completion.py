@@ -98,7 +98,7 @@ class Zsh:
         os.write(self._terminal, text.encode())
 
     def completes(self, line: str, completed: str) -> None:
-        """Type a line and the tabulator; the line becomes another one."""
+        """Type a line and the tabulator; the shell completes the line."""
         self._type(f"\x15{line}\t")
         self.read_until(completed)
 

@@ -210,7 +210,7 @@ async def scenario(directory: Path) -> None:
                 await until(lambda: peer.peers()[0].families[0].accepted == 1, within=30)
 
             await accepts_one()
-            # This agent ends the session: its hold time is another one.
+            # This agent ends the session: its hold time has changed.
             config = next(item for item in items if item["kind"] == "CiliumBGPPeerConfig")
             config["spec"]["timers"]["holdTimeSeconds"] = 60
             server.put(config)

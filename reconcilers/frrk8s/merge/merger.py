@@ -304,8 +304,8 @@ class Merger:
     def forget_unused(self, in_effect: Iterable[Unit] = ()) -> None:
         """Forget what was not used since the last call.
 
-        Of an object remain its present compilation, and that of a unit ``in_effect`` where it is
-        another one; of objects that were not merged a few.
+        Of an object remain its present compilation, and that of its unit ``in_effect``, if they
+        differ; of objects that were not merged a few.
         """
         used, self._used = self._used, {}
         if len(self._compiled) > 2 * len(used) + SPARE_OBJECTS:
@@ -319,7 +319,7 @@ class Merger:
         for unit in in_effect if others else ():
             if unit.ref in others:
                 known = self._compiled[unit.ref]
-                kept = {id(one) for one in others[unit.ref]}
+                kept = set(map(id, others[unit.ref]))
                 others[unit.ref] = [k for k in known if id(k) in kept or is_same(k.unit, unit)]
         self._compiled.update(others)
 

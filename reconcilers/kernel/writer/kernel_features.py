@@ -1,4 +1,4 @@
-"""What the kernel has, and permits this process."""
+"""Features of the kernel, and what it permits this process."""
 
 from __future__ import annotations
 

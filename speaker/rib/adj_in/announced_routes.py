@@ -1,4 +1,4 @@
-"""What a peer announces and withdraws: held, counted, and given to the Loc-RIB as the policy decides.
+"""The routes that a peer announces: held, counted, and given to the Loc-RIB as the policy decides.
 
 While the import policy changes from or to none, routes of a family are held in two places: in
 `SharedAdjRibIn` and in a table. A change of such a route moves it first to where it belongs.

@@ -69,10 +69,10 @@ class PendingKeys:
         if only is None or skip or only.size(family) * LOOKUP_FACTOR > len(table):
             lists = table.walk(SLICE_KEYS, revision)
         else:
-            found = list(dict.fromkeys(nlri for nlri in only.members(family) if nlri in table))
-            if not found:
+            keys = list(dict.fromkeys(nlri for nlri in only.members(family) if nlri in table))
+            if not keys:
                 return
-            lists = (found[at : at + SLICE_KEYS] for at in range(0, len(found), SLICE_KEYS))
+            lists = (keys[at : at + SLICE_KEYS] for at in range(0, len(keys), SLICE_KEYS))
             only = None
         self._walks.append(_Walk(family, lists, only, skip))
 

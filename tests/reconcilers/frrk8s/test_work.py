@@ -353,7 +353,7 @@ OF_OBJECT = 300
 def change_again_and_again() -> None:
     """Print the octets of Python's objects and of the process after each of some changes.
 
-    All prefixes of an object, and those that its neighbours may have, are others after each of them.
+    Each change replaces all prefixes of an object, and all that its neighbours may have.
     """
     agent = AgentInMemory(NODE)
     agent.write([node(rack="1")])

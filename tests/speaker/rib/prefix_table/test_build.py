@@ -145,7 +145,7 @@ def test_make_says_in_one_line_why_the_table_is_not_in_c(tmp_path: Path) -> None
 
 
 def test_where_it_can_be_built_it_is_built_and_used() -> None:
-    """So the tests of the installation, and those of CI, are of the table in C."""
+    """So the tests of an installation, and of CI, are of the table in C."""
     if os.environ.get("WAGGLE_PURE", "") not in ("", "0"):
         pytest.skip("the table in Python is chosen")
     native()  # skips where it cannot be built
