@@ -192,15 +192,15 @@ BFD_INTRODUCTION = """
 
 
 BFD_OF_GOBGP = """
-GoBGP 4.8.0, the first with BFD that was tried, is apart (`tests/interop/test_gobgp_bfd.py`): one hop.
+GoBGP 4.8.0 is tried apart, over one hop (`tests/interop/test_gobgp_bfd.py`).
 
-* It ends BFD together with BGP, and starts both again. A GoBGP that is killed and started is one loss
-  and one return here (`GOBGP_KILLS=20` for twenty in sequence): a Down right after the end of BGP is not
-  a second failure.
+* It ends BFD together with BGP, and starts both again. A GoBGP that is killed and started is one
+  loss and one return here (`GOBGP_KILLS=20` for twenty in sequence): a Down right after the end of
+  BGP is not a second failure.
 * It sends in its own interval, whatever the other end requires, and its detection time is its own
-  receive interval times its own multiplier. With longer intervals here than there it misses packets that
-  this node has not promised, and ends sessions again and again: give both ends the same intervals, or
-  this node the shorter ones.
+  receive interval times its own multiplier. With longer intervals here than there it misses packets
+  that this node has not promised, and ends sessions again and again: give both ends the same
+  intervals, or this node the shorter ones.
 * It does not look at the TTL of received packets."""
 
 
