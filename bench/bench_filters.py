@@ -4,7 +4,8 @@ The speaker's core without a kernel: one peer has sent 100,000 routes, and its i
 between 200 prefixes and one more. Prints, for a narrow and for a wide prefix, the median CPU time of
 the whole change and of its longest turn of the event loop, and the octets that are written to the peer:
 none. ``--longest MS``: the same with 1,000,000 routes, and changes from and to no policy, and to
-a policy that accepts nothing; fails if a turn is longer. ``WAGGLE_PURE=1``: with prefix tables in Python.
+a policy that accepts nothing; fails if a turn is longer. ``WAGGLE_PURE=1``: with prefix tables in
+Python.
 
 ``python -m bench.bench_filters [--rounds N] [--longest MS]``
 """

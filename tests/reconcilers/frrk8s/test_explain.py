@@ -44,7 +44,7 @@ def test_an_object_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_an_agent_has_no_objects_of_other_nodes_to_compare() -> None:
-    """It stores only FRRConfigurations that select its node, and explains where all of them are read."""
+    """It stores only FRRConfigurations that select its node, and explains where all are read."""
     agent = AgentInMemory("n1")
     agent.settle()
     (found,) = [e for group in agent.compiler.explainer().explain() for e in group]
