@@ -134,6 +134,7 @@ OF_OBJECTS = re.compile(
     r"\.\.\.|https://[\w.:]+\d|spec\.[\w.\[\]]+|\b\d[\w.:]*[-\w:]*|\bN\b|[A-Z]\w+(?:/[\w-]+)+"
     r"|in ConfigMap|kube-system/[\w-]+|worker-\d(?:, worker-\d)*|'[\w-]+'|\bcilium\b|enable-\S+=true"
     r"|\bexpose=\w+|OPEN Message Error / Bad Peer AS|Bad Peer AS|CrashLoopBackOff"
+    r"|sent: Hold Timer Expired|(?<=has )(?:Active|Established)\b"
 )
 """Values in quoted messages: numbers, times, addresses, names."""
 OF_THE_SYSTEM = re.compile(r"address already in use|connection refused", re.IGNORECASE)
