@@ -38,7 +38,7 @@ def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "completed"),
     [
         (["pe"], ["peers"]),
-        (["router", "c"], ["check", "clear", "collectors"]),
+        (["router", "re"], ["reset", "refresh"]),
         (["peers", "-o", "js"], ["json", "jsonl", "jsonpath="]),
         (["--help", "routes", "--as"], ["--as-path"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
@@ -98,7 +98,7 @@ class Zsh:
         os.write(self._terminal, text.encode())
 
     def completes(self, line: str, completed: str) -> None:
-        """Type a line and the tabulator; the shell completes the line."""
+        """Type a line and the tabulator, by which the line is completed."""
         self._type(f"\x15{line}\t")
         self.read_until(completed)
 
