@@ -18,6 +18,7 @@ from cells.hive.errors import SettingError
 from cells.hive.option_loading import CONFIG_ENV
 from cells.operator.cells import operator_cells
 from cells.safe_text import escape
+from cells.structlog_alone import import_structlog
 
 DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT, ovnk.DIALECT)
 """The API dialects."""
@@ -62,6 +63,7 @@ def main(
         settings = _settings(cells, vars(args), environment)
         # Modules and rows mostly remain: with the default thresholds the start would collect often.
         gc.set_threshold(50_000, 20, 50)
+        import_structlog()
         # With the cells that are on: --help imports none of them.
         from cells.hive.hive import Hive
         from waggle_agent import program

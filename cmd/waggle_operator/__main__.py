@@ -16,6 +16,7 @@ from cells.hive.option_loading import CONFIG_ENV
 from cells.operator.cells import operator_cells
 from cells.options import KubernetesOptions
 from cells.safe_text import escape
+from cells.structlog_alone import import_structlog
 
 DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT, ovnk.DIALECT)
 """The API dialects."""
@@ -56,6 +57,7 @@ def main(
         if isinstance(options, KubernetesOptions) and options.kubeconfig is None:
             _complain("no cluster: set --kubeconfig FILE, or --kubeconfig in-cluster")
             return EXIT_USAGE
+        import_structlog()
         # With the cells that are on: --help imports none of them.
         from cells.hive.hive import Hive
         from waggle_operator import program

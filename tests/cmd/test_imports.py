@@ -36,6 +36,7 @@ OF_FLAGS = {
         for name in ("bgp", "observability", "operator", "serving", "sources")
     ),
     "cells.safe_text",
+    "cells.structlog_alone",
     "reconcilers.dialect_entry",
     "reconcilers.import_options",
     "reconcilers.intent.options",
@@ -191,6 +192,14 @@ def test_of_a_dialect_that_is_off_the_options_are_imported(entry: DialectEntry) 
     found = of_agent("--kubeconfig=in-cluster", off=entry.name)
     own = below(found, f"reconcilers.{entry.name}", f"resources.{entry.name}")
     assert own == [f"reconcilers.{entry.name}", f"reconcilers.{entry.name}.options"]
+
+
+@pytest.mark.program
+def test_an_agent_imports_structlog_without_rich() -> None:
+    found = imported("from waggle_agent.__main__ import main; main(['cells']); import rich.text")
+    assert "structlog.dev" in found
+    # Nothing but what was imported here.
+    assert below(found, "rich.traceback", "pygments") == []
 
 
 @pytest.mark.program
