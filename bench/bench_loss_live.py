@@ -6,7 +6,7 @@ a small request to the API, in turns, until they have been quick for some time. 
 core, all else on the others. An agent passes no routes on: of it requests alone are measured. The goal
 is for the CPU time of the program between a probe and its answer, as in `bench.bench_questions`.
 
-``python -m bench.bench_loss_live [--routes N]``
+``python -m bench.bench_loss_live [--routes N] [--bmp]``
 """
 
 from __future__ import annotations
@@ -99,14 +99,23 @@ class Echo:
         sent.sendall(streams.messages(attributes, [PROBED]))
         octets = b""
         # The AS path of the route has a number of its own in each round.
-        while not (wanted in octets and octets.endswith(PROBED)):
+        while wanted not in octets or PROBED not in octets[octets.rfind(wanted) :]:
             data = received.recv(65536)
             if not data:
                 raise RuntimeError("the probing session has ended")
             octets = (octets + data)[-4096:]
 
 
+def _collector() -> dict[str, object]:
+    """Start a monitoring station that discards all it reads; returns its entry in the file."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=lambda: _drain(listener.accept()[0]), daemon=True).start()
+    ribs = ["pre-policy", "post-policy", "loc-rib"]
+    return {"address": "127.0.0.1", "port": listener.getsockname()[1], "monitor": ribs}
+
+
 def _drain(connection: socket.socket) -> None:
+    connection.settimeout(None)
     while connection.recv(65536):
         pass
 
@@ -175,6 +184,7 @@ def main() -> int:
     """Measure and print; the exit status is 1 if the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--routes", type=int, default=500_000, metavar="N")
+    parser.add_argument("--bmp", action="store_true", help="with a monitoring station of all RIBs")
     args = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
     core, others = {cores[0]}, set(cores[1:]) or {cores[0]}
@@ -187,10 +197,14 @@ def main() -> int:
         "address": workload.peer_address(3), "asn": workload.PEER_ASN, "port": receiver.port,
         "export": "all", "connectRetryTime": 1,
     }  # fmt: skip
-    policies = {"probe": {"terms": [{"match": {"neighbors": ["source"]}}]}}
+    settings: dict[str, object] = {
+        "policies": {"probe": {"terms": [{"match": {"neighbors": ["source"]}}]}}
+    }
+    if args.bmp:
+        settings["bmp"] = {"collectors": [_collector()]}
     with tempfile.TemporaryDirectory() as name:
         neighbors = [passed_on, *echo.neighbors]
-        with router(Path(name), feeder.port, core, neighbors, policies=policies) as program:
+        with router(Path(name), feeder.port, core, neighbors, **settings) as program:
             print("router")
             good = measure(program, feeder, args.routes, echo)
     with tempfile.TemporaryDirectory() as name:
