@@ -38,7 +38,7 @@ def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "completed"),
     [
         (["pe"], ["peers"]),
-        (["router", "re"], ["reset", "refresh"]),
+        (["router", "c"], ["check", "clear", "collectors"]),
         (["peers", "-o", "js"], ["json", "jsonl", "jsonpath="]),
         (["--help", "routes", "--as"], ["--as-path"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
@@ -62,7 +62,7 @@ def test_bash_completes_commands_flags_and_choices(
     ("line", "completed"),
     [
         ("waggle pe", ["peers"]),
-        ("waggle router re", ["refresh", "reset"]),
+        ("waggle router c", ["check", "clear", "collectors"]),
         ("waggle peers -o js", ["json", "jsonl", "jsonpath="]),
         ("waggle --help routes --as", ["--as-path"]),
         ("waggle antrea --ipv4", ["--ipv4-only"]),
@@ -127,7 +127,7 @@ def test_zsh_completes_commands_flags_and_choices(
     zsh = Zsh(script)
     try:
         zsh.completes("waggle pe", "waggle peers")
-        zsh.completes("waggle router ref", "waggle router refresh")
+        zsh.completes("waggle router cl", "waggle router clear")
         zsh.completes("waggle peers -o js", "waggle peers -o json")
         zsh.completes("waggle antrea --ipv4", "waggle antrea --ipv4-only")
     finally:
