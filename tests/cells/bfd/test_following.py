@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
@@ -36,6 +37,7 @@ from speaker.api import BfdProfile, StateChanged, UnknownName
 from speaker.bfd.values import Diagnostic, SessionKey, State
 from statedb import Database
 from tests.reconcilers.bfd.build import status_of
+from tests.support import looptime
 
 INSTANCE = Instance("i", None, 65001, "192.0.2.1", None, ObjectRef("Router", "", "r"))
 PEER = Peer("i", "p", "192.0.2.9", None, 65010, bfd=BfdProfile())
@@ -316,3 +318,23 @@ def test_the_row_of_a_peer_goes_with_its_bfd_settings() -> None:
     revision = node.intent.bfd_sessions.revision(snapshot)
     node.follower.refresh()
     assert node.intent.bfd_sessions.revision(node.database.snapshot()) == revision
+
+
+def test_rows_are_written_at_most_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node()
+    written: list[float] = []
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(node.follower, "refresh", lambda: written.append(loop.time()))
+        assert node.job is not None
+        job = asyncio.ensure_future(node.job())
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            node.follower._signal.raise_flag()
+        job.cancel()
+
+    looptime.run(scenario())
+    pauses = [later - at for at, later in pairwise(written)]
+    assert len(pauses) >= 9
+    assert all(0.1 <= round(pause, 6) < 0.12 for pause in pauses)
