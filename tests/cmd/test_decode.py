@@ -290,3 +290,20 @@ def test_an_input_that_is_not_there_is_named_with_the_reason(
     assert main(["decode", flag, str(path)]) == 2
     text = f"waggle decode: {path}: No such file or directory; see waggle decode --help\n"
     assert capsys.readouterr() == ("", text)
+
+
+@pytest.mark.parametrize("kind", [99, 255])
+def test_a_well_known_attribute_that_is_not_known_is_named_by_its_type(
+    kind: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unknown = bytes((0x40, kind, 2, 7, 8))
+    octets = bytearray(bytes.fromhex(UPDATE))
+    octets[16:18] = (len(octets) + len(unknown)).to_bytes(2, "big")
+    octets[21:23] = (20 + len(unknown)).to_bytes(2, "big")
+    octets[43:43] = unknown
+    assert main(["decode", octets.hex()]) == 0
+    (answer,) = _lines(capsys)
+    assert (answer["outcome"], answer["attribute"]) == ("session-reset", kind)
+    error = {"code": 3, "subcode": 2, "data": unknown.hex()}
+    assert isinstance(answer["error"], dict)
+    assert answer["error"].items() >= error.items()

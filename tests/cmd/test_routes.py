@@ -17,6 +17,8 @@ from cells.api.model import FamilyCount, OriginItem, RouteItem
 from tests.support.api import MadeUp, serving, session_item
 from waggle import output
 from waggle.__main__ import main
+from waggle.ask_agent import AgentError
+from waggle.commands.routes import _read_ahead
 
 PEER = session_item(node="a", instance="default", name="tor-1", state="Established", families=[])
 ROUTES = [
@@ -438,3 +440,18 @@ def test_an_agent_that_leaves_the_kernel_alone_says_so(
     with serving(path, MadeUp()):
         assert main(["routes", "kernel", *flags, "--socket", str(path)]) == 1
     assert "the agent installs no routes in the kernel" in capsys.readouterr().err
+
+
+def test_the_routes_before_an_answer_breaks_off_are_in_order() -> None:
+    routes = [{"instance": "main", "peer": "tor", "prefix": f"10.0.{n}.0/24"} for n in (2, 0, 1)]
+
+    def items() -> Iterator[dict[str, Any]]:
+        yield from routes
+        raise AgentError("TimedOut", "no complete answer")
+
+    ahead = _read_ahead(items())
+    found = ahead.in_order(of_peers=True)
+    assert [next(found)["prefix"] for _ in routes] == ["10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"]
+    with pytest.raises(AgentError, match="no complete answer"):
+        next(found)
+    assert not ahead.may_be_of_several_instances

@@ -63,6 +63,12 @@ EQUIVALENT: Final = (
         "at the end of a template an empty text follows, which prints nothing",
     ),
     Equivalent(
+        "cmd/waggle/schemas.py",
+        'if member.get("default", 0) is None:',
+        "0 -> 1",
+        "of a member without a default: any value that is not None",
+    ),
+    Equivalent(
         "cmd/waggle/fleet/agents.py",
         'return ""',
         '"" -> None',

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,3 +47,20 @@ def test_a_silent_agent_has_the_time_of_the_request(monkeypatch: pytest.MonkeyPa
 
 def test_an_answer_that_has_ended_is_read_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert after(99.0, monkeypatch, None).makefile("rb").read() == b""
+
+
+@pytest.mark.parametrize(("seconds", "left"), [(4.0, 6.0), (10.0, 0.0), (11.0, 0.0)])
+def test_a_read_waits_for_what_is_left_of_the_time(
+    seconds: float, left: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def get(timeout: float) -> bytes:
+        waited.append(timeout)
+        raise queue.Empty
+
+    output = after(seconds, monkeypatch)
+    monkeypatch.setattr(output, "_pieces", SimpleNamespace(get=get))
+    with pytest.raises(AgentError, match="no complete answer within 10 s"):
+        output.makefile("rb").read(1)
+    assert waited == [left]
