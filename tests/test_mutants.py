@@ -25,8 +25,8 @@ from tests.mutants.record import Part
 from tests.mutants.rules import MUTANTS, Mutant
 
 MODULE: Final = "cells/page/files.py"
-FILE = "tests/test_mutants.py"
-"""A file of tests, which a record has to name."""
+FILE, OTHER_FILE = "tests/test_mutants.py", "tests/test_words.py"
+"""Files of tests, which a record has to name."""
 
 
 def test_every_rule_has_a_mutant() -> None:
@@ -103,6 +103,19 @@ def test_tests_of_a_line_are_those_of_the_line_before_the_module_changed(tmp_pat
     reach = Reach([part])
     reach.leave_out([f"{FILE}::test_line"])
     assert reach.tests(MODULE, number, number, 60.0) == [f"{FILE}::test_other"]
+
+
+def test_of_many_tests_of_a_line_those_of_each_file_have_their_turn(tmp_path: Path) -> None:
+    text = (ROOT / MODULE).read_text()
+    number = next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith("    return"))
+    many = record(tmp_path, "a", FILE, text, {f"test_{n}": number for n in range(9)})
+    few = record(tmp_path, "b", OTHER_FILE, text, {"test_slow": number})
+    few.seconds[f"{OTHER_FILE}::test_slow"] = 0.5
+    assert Reach([many, few]).tests(MODULE, number, number, 0.7)[:3] == [
+        f"{FILE}::test_0",
+        f"{OTHER_FILE}::test_slow",
+        f"{FILE}::test_1",
+    ]
 
 
 def test_a_file_that_is_deleted_has_no_tests(tmp_path: Path) -> None:

@@ -408,3 +408,15 @@ def test_a_named_file_that_cannot_be_read_is_named_and_the_archive_has_the_rest(
     ]
     assert f"waggle bugreport: {loop}: {reason}\n" in capsys.readouterr().err
     assert any(name.endswith("log/agent.log") for name in contents(archive.read_bytes()))
+
+
+def test_the_end_of_a_log_is_included_with_octets_that_are_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bugreport, "MAX_LOG_OCTETS", 9)
+    log, archive = tmp_path / "agent.log", tmp_path / "report.tgz"
+    log.write_bytes(b"0123456789\nlast\xff\xfe\n")
+    report(tmp_path, "--log", str(log), "-O", str(archive))
+    files = contents(archive.read_bytes())
+    (text,) = [text for name, text in files.items() if name.endswith("log/agent.log")]
+    assert text == "9\nlast\ufffd\ufffd\n"

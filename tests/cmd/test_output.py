@@ -194,3 +194,18 @@ def test_scripts_know_the_exit_statuses_by_their_numbers() -> None:
     assert (output.EXIT_NOT_FOUND, output.EXIT_INTERRUPTED, output.EXIT_PIPE) == (4, 130, 141)
     assert output.API_VERSION == "cli.waggle/v1"
     assert output.FORMATS == ("table", "wide", "json", "jsonl", "yaml")
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("json", '{\n  "a": [\n    1,\n    "é"\n  ],\n  "b": null\n}\n'),
+        ("jsonl", '{"a": [1, "é"], "b": null}\n'),
+        ("yaml", 'a:\n- 1\n- "\\xE9"\nb: null\n'),
+        ("jsonpath={.a[0]}", "1"),
+    ],
+)
+def test_a_document_that_is_no_list_of_items(form: str, text: str) -> None:
+    stream = io.StringIO()
+    output.dump_value({"a": [1, "é"], "b": None}, form, stream)
+    assert stream.getvalue() == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import http.client
 import json
@@ -19,6 +20,7 @@ from tests.support.api import serving
 from tests.support.page import made_up
 from waggle import output
 from waggle.__main__ import main
+from waggle.commands.ui import _port
 from waggle.commands.ui.program import UiServer
 from waggle.commands.ui.sources import OneAgent, Query, merged
 
@@ -209,3 +211,15 @@ def test_a_name_that_one_node_has_is_no_error_of_the_others() -> None:
     ]
     broken = merged({"a": answer({"name": "x"}), "b": answer(code="BadRequest")}, [])
     assert [error["node"] for error in broken["errors"]] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "port"),
+    [("0", 0), ("65535", 65535), ("65536", None), ("-1", None), ("80x", None), ("\u0663", None)],
+)
+def test_a_port_is_a_number_up_to_65535(text: str, port: int | None) -> None:
+    if port is not None:
+        assert _port(text) == port
+        return
+    with pytest.raises(argparse.ArgumentTypeError, match=f"not a port: '{text}'"):
+        _port(text)

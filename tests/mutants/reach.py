@@ -6,6 +6,7 @@ import ast
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 from tests.mutants.page import ROOT
@@ -39,9 +40,10 @@ class Reach:
         """Return the tests of a module's lines, as pytest's arguments, most specific first.
 
         Tests whose file is named after the module come first, for half of ``within`` seconds, then the
-        quick ones until their times add up to it. Tests that read the module's text, as for a page
-        that lists what is in the code, see all lines. Where time is left, and of lines that run at
-        import: the other tests of the module, of files that import it or are named after it.
+        quick ones, of each file in turn, until their times add up to it. Tests that read the module's
+        text, as for a page that lists what is in the code, see all lines. Where time is left, and of
+        lines that run at import: the other tests of the module, of files that import it or are named
+        after it.
         """
         lines = self._of_module(module)
         reached = set[str]().union(*(lines.get(line, ()) for line in range(first, last + 1)))
@@ -63,14 +65,16 @@ class Reach:
         if not _is_in_function(module, first):
             reached |= others
 
-        def rank(test: str) -> tuple[bool, bool, bool, float, str]:
+        def rank(test: str) -> tuple[bool, bool, bool]:
             file = _file(test)
-            is_other, is_foreign = test not in reached, not is_own(file)
-            return is_other, is_foreign, file not in files, self._seconds[test], test
+            return test not in reached, not is_own(file), file not in files
 
+        quickest = sorted(
+            (reached | others) & self._seconds.keys(), key=lambda test: (self._seconds[test], test)
+        )
         chosen: list[str] = []
         total = 0.0
-        for test in sorted((reached | others) & self._seconds.keys(), key=rank):
+        for test in sorted(_in_turns(quickest), key=rank):
             is_other, is_foreign = rank(test)[:2]
             # Slow tests of the module's own leave half of the time to the others.
             limit = within if is_other or is_foreign else within / 2
@@ -116,6 +120,15 @@ def _present_lines(before: str, after: str) -> dict[int, int]:
         for old, new, count in matcher.get_matching_blocks()
         for at in range(count)
     }
+
+
+def _in_turns(tests: Iterable[str]) -> Iterator[str]:
+    """Yield the first test of each file, then the second of each: a hundred of one file are alike."""
+    of_files: dict[str, list[str]] = {}
+    for test in tests:
+        of_files.setdefault(_file(test), []).append(test)
+    for turn in zip_longest(*of_files.values()):
+        yield from filter(None, turn)
 
 
 def _file(test: str) -> str:

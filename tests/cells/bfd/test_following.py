@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -338,3 +339,23 @@ def test_rows_are_written_at_most_ten_times_a_second(monkeypatch: pytest.MonkeyP
     pauses = [later - at for at, later in pairwise(written)]
     assert len(pauses) >= 9
     assert all(0.1 <= round(pause, 6) < 0.12 for pause in pauses)
+
+
+def test_neighbors_that_were_found_on_an_interface_are_those_with_an_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node()
+    found: list[object] = []
+
+    def peer(name: str, interface: str | None, address: str | None) -> Any:  # noqa: ANN401
+        return SimpleNamespace(instance="i", name=name, interface=interface, address=address)
+
+    peers = [
+        peer("on-eth0", "eth0", "fe80::1"),
+        peer("not-found", "eth1", None),
+        peer("by-address", None, "192.0.2.9"),
+    ]
+    monkeypatch.setattr(node, "peers", lambda: peers)
+    monkeypatch.setattr(node.follower._sessions, "neighbors_found", found.append)
+    node.follower._find_neighbors()
+    assert found == [{("i", "on-eth0"): "fe80::1"}]

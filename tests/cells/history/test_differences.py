@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
+
 import msgspec
 import pytest
 
@@ -116,3 +118,13 @@ def test_long_lists_are_compared_in_slices() -> None:
     assert texts(thing(Spec(peers=names)), thing(Spec(peers=names[1:]))) == {
         "spec.peers[0...]": ("name-0", None)
     }
+
+
+def test_within_a_list_a_secret_is_withheld_and_other_values_are_texts() -> None:
+    class Key(Struct, frozen=True):
+        value: SecretValue | None = None
+        network: IPv4Network = IPv4Network("10.0.0.0/8")
+
+    after = {"keys": [Key(value=SecretValue(b"hunter1"), network=IPv4Network("192.0.2.0/24"))]}
+    found = texts({}, after)["keys"][1]
+    assert found == '[{"value":"***","network":"192.0.2.0/24"}]'

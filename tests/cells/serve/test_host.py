@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import gzip
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from cells.serve.host import TIME_ERROR, UNKNOWN_ERROR, has_vrf, interfaces, is_synchronized
+from cells.serve.host import (
+    TIME_ERROR,
+    TIMEX,
+    UNKNOWN_ERROR,
+    _is_synchronized,
+    has_vrf,
+    interfaces,
+    is_synchronized,
+)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +96,20 @@ def test_an_interface_of_pods_tunnels_or_bridges_leads_to_no_router(
         (directory / "mtu").write_text("1500\n")
         (directory / "operstate").write_text("up\n")
     assert [interface.name for interface in interfaces(tmp_path)] == [f"x{name}"]
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "expected"),
+    [(0, 2000, True), (TIME_ERROR, UNKNOWN_ERROR, False), (TIME_ERROR, 2000, True), (-1, 0, None)],
+)
+def test_the_state_of_the_clock_is_what_the_kernel_answers(
+    state: int, error: int, expected: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def adjtimex(timex: Any) -> int:  # noqa: ANN401  a buffer of ctypes
+        TIMEX.pack_into(timex, 0, 0, 0, 0, error)
+        return state
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(adjtimex=adjtimex))
+    assert _is_synchronized() is expected
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace())
+    assert _is_synchronized() is None

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
@@ -392,3 +393,27 @@ def test_an_api_server_whose_list_is_held_answers(tmp_path: Path, phase: Phase) 
         assert "; the last known state is kept: refused" in levels(hive)["kubernetes"][1]
 
     run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("phases", "expected"),
+    [
+        ([], False),
+        ([Phase.FOLLOWING], True),
+        ([Phase.MISSING], True),
+        ([Phase.FOLLOWING, Phase.MISSING], True),
+        *(
+            ([Phase.FOLLOWING, phase], False)
+            for phase in Phase
+            if phase not in (Phase.FOLLOWING, Phase.MISSING)
+        ),
+    ],
+)
+def test_a_source_is_current_while_it_follows_every_kind_that_the_api_server_has(
+    phases: list[Phase], expected: bool
+) -> None:
+    kubernetes: Any = object.__new__(Kubernetes)
+    kubernetes._statuses = {
+        str(number): feed(phase, kind=str(number)) for number, phase in enumerate(phases)
+    }
+    assert kubernetes.is_current is expected

@@ -197,6 +197,11 @@ def test_a_definition_without_a_status_is_found_out() -> None:
         assert len(job.api.times("apply")) == 1
         assert job.conditions.kinds_without_conditions == ("CiliumBGPClusterConfig",)
         assert job.failure == ""
+        # The definition has a status by then.
+        job.api.no_status = False
+        await job.until(DROPPED_SECONDS + 10)
+        assert len(job.api.times("apply")) == 2
+        assert not job.conditions.kinds_without_conditions
 
     run(scenario)
 
