@@ -1,0 +1,81 @@
+"""The lock of a demo: one process has it, its file names the process, and another command ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from waggle.commands.demo import lock
+from waggle.commands.demo.lock import DemoLock, RunsAlreadyError
+
+
+class Holder:
+    """A demo that has the lock, and ends some polls after its SIGTERM."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch, polls: int) -> None:
+        self.now, self._polls = 0.0, polls
+        self.signals: list[tuple[int, int]] = []
+        self.lock = DemoLock(path)
+        self.lock.take()
+        monkeypatch.setattr(os, "kill", lambda pid, number: self.signals.append((pid, number)))
+        monkeypatch.setattr(lock.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(lock.time, "sleep", self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self._polls -= 1
+        if not self._polls:
+            self.lock.release()
+
+
+def assert_free(path: Path) -> None:
+    another = DemoLock(path)
+    another.take()
+    another.release()
+
+
+def test_the_file_of_the_lock_names_the_process_that_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "agent.sock"
+    first, second = DemoLock(path), DemoLock(path)
+    first.take()
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert path.with_suffix(".demo").read_text() == str(os.getpid())
+    with pytest.raises(RunsAlreadyError, match=f"process {os.getpid()}") as raised:
+        second.take()
+    assert raised.value.pid == os.getpid()
+    first.release()
+    first.release()
+    second.take()
+    second.release()
+
+
+def test_where_no_demo_runs_none_is_ended_and_the_lock_is_free(tmp_path: Path) -> None:
+    stopping = DemoLock(tmp_path / "agent.sock")
+    assert not stopping.stop_holder()
+    assert_free(tmp_path / "agent.sock")
+
+
+@pytest.mark.parametrize("polls", [1, 5])
+def test_a_demo_is_ended_and_waited_for(
+    polls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent.sock"
+    holder = Holder(path, monkeypatch, polls)
+    assert DemoLock(path).stop_holder()
+    assert holder.signals == [(os.getpid(), signal.SIGTERM)]
+    assert holder.now == pytest.approx(polls * lock.POLL_INTERVAL_SECONDS)
+    assert_free(path)
+
+
+def test_a_demo_that_does_not_end_is_waited_for_no_longer_than_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent.sock"
+    holder = Holder(path, monkeypatch, polls=10_000)
+    with pytest.raises(TimeoutError):
+        DemoLock(path).stop_holder()
+    assert holder.now == pytest.approx(40.0, abs=0.1)
+    holder.lock.release()
