@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcilers.cilium.router_ids import Holder, allocate
+from reconcilers.model import ObjectRef
 from resources.cilium.nodeconfig import CiliumBGPNodeConfig, NodeConfigSpec, NodeInstance
 from resources.meta import ObjectMeta
 
@@ -114,3 +115,12 @@ def test_an_address_of_the_pool_has_one_holder(rounds: list[dict[str, str | None
         for node, override in nodes.items():
             if override is None and (node, "i") in before:
                 assert ids(made)[node] == before[node, "i"]
+
+
+def test_a_problem_names_the_object_that_can_solve_it() -> None:
+    *_, problems = allocate(configs(**dict.fromkeys("abcde")), {}, {}, POOL)
+    (problem,) = problems
+    assert problem.objects == (ObjectRef("CiliumBGPNodeConfig", "", "e"),)
+    *_, problems = allocate(configs(a="10.0.0.2", b="10.0.0.2"), {}, {}, POOL)
+    (problem,) = problems
+    assert problem.objects == (ObjectRef("CiliumBGPNodeConfigOverride", "", "b"),)

@@ -9,11 +9,13 @@ from msgspec.structs import replace
 
 from reconcilers.apply.to_speaker import instance_config, peer_config
 from reconcilers.bfd_session import BfdSession
-from reconcilers.dialect import NodeObject, WrittenObjects
+from reconcilers.dialect import NodeContext, NodeObject, WrittenObjects
 from reconcilers.frrk8s.configuration_text import desired_text
 from reconcilers.frrk8s.node_objects import peer_name
+from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.intent.unsent_routes import write_unsent_routes
 from reconcilers.metallb.dialect import MetalLBDialect
+from reconcilers.metallb.generated import fed_options
 from reconcilers.model import (
     Instance,
     Peer,
@@ -411,3 +413,9 @@ def test_a_long_configuration_is_cut() -> None:
     assert len(text) < 130 * 1024
     assert " and 180 more" in text
     assert text.splitlines()[-1] == "! and more"
+
+
+def test_objects_are_merged_with_the_options_of_frr_k8s() -> None:
+    given = Frrk8sClusterOptions(namespace="routers")
+    assert fed_options(NodeContext("n1", fed_options=given)) is given
+    assert fed_options(NodeContext("n1")) == Frrk8sClusterOptions()
