@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ class Holder:
         self.lock = DemoLock(path)
         self.lock.take()
         monkeypatch.setattr(os, "kill", lambda pid, number: self.signals.append((pid, number)))
-        monkeypatch.setattr(lock.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(lock.time, "sleep", self._sleep)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "sleep", self._sleep)
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
