@@ -5,6 +5,7 @@ The server is a stand-in (`tests.support.apiserver`); `test_fleet_apiserver` has
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -23,13 +24,14 @@ from resources.cilium.kinds import NODE_CONFIG
 from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_CONFIGURATION
 from resources.kubernetes import Access, certificates
 from resources.kubernetes.discovery import Discovery
+from tests.support import looptime
 from tests.support.apiserver import Answer, BackgroundApiServer, status, text
 from tests.support.kinds import KINDS
 from waggle.__main__ import main
 from waggle.dialects import DIALECTS
 from waggle.fleet.agents import SELECTOR, find_agents, read_kind, read_objects
 from waggle.fleet.ask import in_cluster
-from waggle.fleet.evidence import Cluster, read_cluster
+from waggle.fleet.evidence import SECONDS, Cluster, _or, read_cluster
 from waggle.fleet.statuses import NOT_IN_STATUS, read_statuses
 
 Object = dict[str, Any]
@@ -453,6 +455,8 @@ def test_a_kind_that_is_missing_beside_others_of_its_group_is_named(
     kinds = (FRR_CONFIGURATION, BGP_SESSION_STATE)
     cluster = Cluster(loop.connection, "w", str(kubeconfig), None, DIALECTS.load(), kinds)
     evidence = in_cluster(loop, read_cluster(cluster), 30.0)
+    assert evidence.answer_seconds is not None
+    assert 0 <= evidence.answer_seconds < 30
     assert evidence.missing == {"bgpsessionstates.frrk8s.metallb.io"}
     assert evidence.objects["BGPSessionState"] == []
     assert evidence.unread == {}
@@ -493,3 +497,38 @@ def test_a_kind_is_missing_only_beside_others_that_checks_read(
     Examined(server)
     server._server.served[FRR_CONFIGURATION.plural] = ()
     assert read().missing == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (AgentError("Forbidden", "not allowed"), "not allowed"),
+        (AgentError("NotServed", "has no such path"), None),
+        (KeyError("metadata"), "KeyError: 'metadata'"),
+    ],
+)
+def test_a_part_that_cannot_be_read_has_its_reason_and_the_default(
+    error: Exception, reason: str | None
+) -> None:
+    async def failing() -> str:
+        raise error
+
+    async def answering() -> str:
+        return "read"
+
+    unread: dict[str, str] = {}
+    assert asyncio.run(_or("none", answering(), unread, "nodes")) == "read"
+    assert unread == {}
+    assert asyncio.run(_or("none", failing(), unread, "nodes")) == "none"
+    assert unread == ({} if reason is None else {"nodes": reason})
+
+
+def test_a_part_has_twice_the_time_of_a_request() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        began, unread = loop.time(), dict[str, str]()
+        assert await _or("none", asyncio.sleep(600, "late"), unread, "nodes") == "none"
+        assert loop.time() - began == pytest.approx(2 * SECONDS)
+        assert unread == {"nodes": "no answer in time"}
+
+    looptime.run(scenario())

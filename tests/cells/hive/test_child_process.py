@@ -25,6 +25,7 @@ import os, select, signal, socket, sys
 {before}
 print("info: ready", file=sys.stderr, flush=True)
 print("strange", file=sys.stderr, flush=True)
+assert sys.argv[-2] == "--listener"
 listener = socket.socket(fileno=int(sys.argv[-1]))
 connection, inputs = None, [listener] + ([sys.stdin] if sys.argv[1] == "tied" else [])
 while True:
