@@ -6,10 +6,11 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from waggle.commands.demo import lock
+from waggle.commands.demo import lock, program
 from waggle.commands.demo.lock import DemoLock, RunsAlreadyError
 
 
@@ -80,3 +81,31 @@ def test_a_demo_that_does_not_end_is_waited_for_no_longer_than_its_time(
         DemoLock(path).stop_holder()
     assert holder.now == pytest.approx(40.0, abs=0.1)
     holder.lock.release()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "out", "err"),
+    [
+        (True, 0, "The demo is ended: the agent and the router.\n", ""),
+        (False, 1, "", "waggle demo: no demo runs\n"),
+        (TimeoutError(), 1, "", "waggle demo: the demo does not end; it was sent SIGTERM\n"),
+        (
+            PermissionError(1, "Operation not permitted"),
+            1,
+            "",
+            "waggle demo: cannot end the demo: Operation not permitted\n",
+        ),
+    ],
+)
+def test_stop_says_what_it_did(
+    outcome: bool | OSError, status: int, out: str, err: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Stopping:
+        def stop_holder(self) -> bool:
+            if isinstance(outcome, OSError):
+                raise outcome
+            return outcome
+
+    stopping: Any = Stopping()
+    assert program._stop(stopping) == status
+    assert capsys.readouterr() == (out, err)
