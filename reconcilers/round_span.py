@@ -44,12 +44,14 @@ def start_round_span(tracer: Tracer, name: str, causes: Sequence[SpanContext]) -
 
 def _origin(causes: Sequence[SpanContext]) -> tuple[Context, list[trace.Link]]:
     # Without a cause: no part of whatever span its task was created in.
-    if len({cause.trace_id for cause in causes}) == 1:
-        # The latest cause is the parent: a route that waits for the kernel's answer has two.
-        *others, parent = causes
+    if not causes:
+        return Context(), []
+    # The latest cause is the parent: a route that waits for the kernel's answer has two.
+    *others, parent = causes
+    if not others or {cause.trace_id for cause in others} == {parent.trace_id}:
         context = trace.set_span_in_context(trace.NonRecordingSpan(parent), Context())
-        return context, [trace.Link(cause) for cause in others]
-    return Context(), [trace.Link(cause) for cause in causes]
+        return context, list(map(trace.Link, others))
+    return Context(), list(map(trace.Link, causes))
 
 
 def describe_objects(

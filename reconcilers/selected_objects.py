@@ -34,7 +34,7 @@ class SelectedObjects(Generic[T]):
 
     def of(self, labels: Mapping[str, str]) -> Selected[T]:
         """Return the objects of a node with these labels."""
-        values = tuple([labels.get(label) for label in self._labels])
+        values = tuple(map(labels.get, self._labels))
         selected = self._known.get(values)
         if selected is None:
             objects = self._select(labels)

@@ -39,7 +39,7 @@ class OutcomeLog(Generic[K]):
         failed: LogLine = _no_line,
         repeated: LogLine = _no_line,
         recovered: LogLine = _no_line,
-        written: LogLine = _no_line,
+        written: LogLine | None = None,
         errors: CounterMetric | None = None,
     ) -> None:
         """``fields`` are the values of each line; ``group`` is what failures are counted by.
@@ -70,7 +70,8 @@ class OutcomeLog(Generic[K]):
             self._recovered(**self._fields(outcome))
         if outcome.written:
             self.writes += 1
-            self._written(**self._fields(outcome))
+            if self._written is not None:
+                self._written(**self._fields(outcome))
 
 
 def object_ref(key: ObjectKey) -> ObjectRef:
@@ -88,11 +89,14 @@ def failure_text(reports: Iterable[ReconcilerReport], name: Callable[[str, Objec
 
     ``name`` returns the name of an object of a reconciler.
     """
-    failing = [report for report in reports if report.failure is not None]
-    if not failing:
+    first: tuple[str, ObjectKey, str] | None = None
+    errors = 0
+    for report in reports:
+        if report.failure is not None:
+            failure = (report.description.name, *report.failure)
+            first = failure if first is None else min(first, failure)
+            errors += max(1, report.errors)
+    if first is None:
         return ""
-    first, key, error = min(
-        (report.description.name, *report.failure) for report in failing if report.failure
-    )
-    errors = sum(max(1, report.errors) for report in failing)
-    return first_of(f"{name(first, key)}: {error}", errors)
+    reconciler, key, error = first
+    return first_of(f"{name(reconciler, key)}: {error}", errors)

@@ -21,8 +21,8 @@ class ObjectSelection(SelectedObjects[tuple[FRRConfiguration, ...]]):
     """
 
     def __init__(self, stored: Iterable[FRRConfiguration], namespace: str) -> None:
-        own = [row for row in stored if row.metadata.namespace == namespace]
-        valid = [(row, row.spec.node_selector) for row in own if not selector_errors(row)]
+        own = [(row, selector_errors(row)) for row in stored if row.metadata.namespace == namespace]
+        valid = [(row, row.spec.node_selector) for row, errors in own if not errors]
         index = SelectorIndex(valid)
         super().__init__(
             {key for _, selector in valid for key in selector.keys},
@@ -33,8 +33,8 @@ class ObjectSelection(SelectedObjects[tuple[FRRConfiguration, ...]]):
             Problem(
                 (ref_to(FRR_CONFIGURATION, row),), error.path, error.message, category="invalid"
             )
-            for row in own
-            for error in selector_errors(row)
+            for row, errors in own
+            for error in errors
         )
         """Of objects whose selector is invalid."""
 

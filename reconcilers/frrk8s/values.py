@@ -69,7 +69,9 @@ def prefixes_of(texts: Sequence[str], pieces: Pieces) -> Slices[list[Prefix] | N
             return None
         if pieces.fill_slice(len(some)):
             yield
-    bound_prefixes(texts)
+    if len(texts) > BATCH_PIECES:
+        # What is originated bounds them as well, the prefixes of all small objects together.
+        bound_prefixes(texts)
     return networks
 
 

@@ -296,8 +296,11 @@ class Runner:
                     task.wanted = yield from self._update(snapshot, task.queue, task.wanted, now)
             run = self._runs[task.queue.name]
             run.at, run.seconds = self._wall_clock(), task.seconds
-        left = sum([len(task.wanted) + len(task.unwanted) for task in work])
-        return left < sum([len(keys) for _, keys in due])
+        taken = left = 0
+        for task, (_, keys) in zip(work, due, strict=True):
+            taken += len(keys)
+            left += len(task.wanted) + len(task.unwanted)
+        return left < taken
 
     def _delete_unwanted(
         self, work: Sequence[_Work], now: Callable[[], float], *, long: bool

@@ -44,6 +44,7 @@ OF_FLAGS = {
     "reconcilers.bfd.options",
     "reconcilers.kernel.options",
     "resources.addresses",
+    "resources.enumeration",
     "resources.errors",
     "resources.option_declarations",
     "resources.option_spelling",

@@ -180,7 +180,7 @@ class Waggle(Router):
         )
 
     def request_refresh(self, address: str) -> None:
-        self.act("refresh", peer=address)
+        self.act("clear", peer=address, soft="in")
 
     def shut_down(self, address: str, text: str) -> None:
         self.act("shutdown", peer=address, message=text)
