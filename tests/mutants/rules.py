@@ -409,9 +409,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "9687",
-        "speaker/peer/session/session.py",
-        "seconds = max(MIN_SEND_HOLD_SECONDS, 2.0 * self.timers.hold_time)",
-        "seconds = 1e9",
+        "speaker/peer/session/session_timers.py",
+        "max(MIN_SEND_HOLD_SECONDS, 2.0 * self.hold_time)",
+        "1e9",
     ),
     Mutant(
         "9774",

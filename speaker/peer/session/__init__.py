@@ -2,8 +2,10 @@
 
 * `session`: the state machine's actions, the connection, and every message
 * `session_owner`: what a session needs of its peer
-* `event_tables`: timers, events and error codes of the state machine's actions
-* `session_timers`: the timers, by RFC 4271 section 8
+* `event_tables`: the events of errors, and of timers that expire
+* `session_timers`: the timers, by RFC 4271 section 8, and the actions that start and stop them
+* `sent_notifications`: the NOTIFICATIONs of the state machine and of errors
+* `message_fault`: the report of an internal error
 * `update_receiver`: fast path for UPDATEs in Established
 """
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from speaker.api import Fault
 from speaker.errors import NotificationError
 from speaker.fsm import Action, Event, State, step
 from speaker.iana import CeaseSubcode, ErrorCode, MessageType
@@ -20,28 +19,15 @@ from speaker.peer.actions import Close, Write
 from speaker.peer.engine_context import EngineContext, Timer
 from speaker.peer.message_counts import TYPE_POSITION
 from speaker.peer.message_stream import MessageStream
-from speaker.peer.session.event_tables import (
-    ERROR_EVENT,
-    EXPIRY_CODE,
-    EXPIRY_EVENT,
-    FSM_SUBCODE,
-    MAX_ERROR_DATA,
-    STOPS_TIMER,
-)
+from speaker.peer.session.event_tables import ERROR_EVENT, EXPIRY_EVENT
+from speaker.peer.session.message_fault import message_fault
+from speaker.peer.session.sent_notifications import notification_for, notification_of_error
 from speaker.peer.session.session_owner import SessionOwner
 from speaker.peer.session.session_timers import SessionTimers
 from speaker.peer.session.update_receiver import UpdateReceiver
 from speaker.peer.session_end import NO_ANSWER
 
-OPEN_DEADLINE_SECONDS: Final = 240.0
-"""Until the peer's OPEN has to arrive: the large hold time of RFC 4271 section 8.2.2."""
-ACCEPTED_OPEN_DEADLINE_SECONDS: Final = 60.0
-"""The same for an accepted connection: any host can open one and send nothing."""
-LATE_SECONDS: Final = 1.0
-"""A hold timer that fires this late means that this process stood still, not that the peer did."""
 COLLISION_WAIT_SECONDS: Final = 5.0
-MIN_SEND_HOLD_SECONDS: Final = 480.0
-"""RFC 9687 section 3.1: the send hold time is the greater of this and twice the hold time."""
 
 
 @final
@@ -54,7 +40,6 @@ class Session:
         "_control_received",
         "_early_keepalive",
         "_error",
-        "_late",
         "connection",
         "interface_address",
         "left_by",
@@ -108,8 +93,7 @@ class Session:
         """The body of the peer's OPEN, as received."""
         self.notified: tuple[Notification, bool] | None = None
         """The NOTIFICATION that ended the session, and whether it was sent."""
-        self.timers.hold_time = 0
-        self.timers.keepalive_time = 0
+        self.timers.forget_negotiated()
         self.messages_sent = 0
         self.updates_sent = 0
         self.queued = 0
@@ -120,7 +104,6 @@ class Session:
         self.stream = MessageStream()
         self.updates = UpdateReceiver(self._context, self.timers)
         self._control_received = 0
-        self._late = False
 
     @property
     def where(self) -> tuple[str, str | None]:
@@ -159,38 +142,11 @@ class Session:
         self.fire(event)
 
     def _perform(self, action: Action, before: State) -> None:
-        stopped = STOPS_TIMER.get(action)
-        if stopped is not None:
-            self.timers.stop(stopped)
-        elif not self._start_timer(action) and not self._send_for(action, before):
+        if not (
+            self.timers.perform(action, outgoing=self.outgoing, keepalive=not self.withheld)
+            or self._send_for(action, before)
+        ):
             self._change(action)
-
-    def _start_timer(self, action: Action) -> bool:
-        """Perform an action that starts a timer; False for any other action."""
-        timers = self.timers
-        config = self.owner.config
-        match action:
-            case Action.RESTART_HOLD:
-                timers.restart_hold()
-            case Action.RESTART_KEEPALIVE:
-                timers.restart_keepalive()
-            case Action.START_CONNECT_RETRY:
-                seconds = self.owner.backoff.connect_retry(self.state, config.connect_retry_time)
-                timers.start(Timer.CONNECT_RETRY, seconds)
-            case Action.START_DELAY_OPEN:
-                timers.start(Timer.DELAY_OPEN, config.delay_open_time)
-            case Action.START_IDLE_HOLD:
-                self.owner.start_idle_hold(self)
-            case Action.START_LARGE_HOLD:
-                timers.start(
-                    Timer.HOLD,
-                    OPEN_DEADLINE_SECONDS if self.outgoing else ACCEPTED_OPEN_DEADLINE_SECONDS,
-                )
-            case Action.START_NEGOTIATED_TIMERS:
-                timers.start_negotiated(keepalive=not self.withheld)
-            case _:
-                return False
-        return True
 
     def _send_for(self, action: Action, before: State) -> bool:
         """Perform an action that sends a message; False for any other action."""
@@ -204,30 +160,40 @@ class Session:
             case Action.SEND_CEASE:
                 if self._cease is not None:
                     self._notify(self._cease)
-            case Action.SEND_HOLD_EXPIRED | Action.SEND_SEND_HOLD_EXPIRED:
-                self._notify(Notification(EXPIRY_CODE[action]))
-            case Action.SEND_FSM_ERROR:
-                self._notify(Notification(ErrorCode.FSM, FSM_SUBCODE.get(before, 0)))
             case Action.SEND_ERROR:
-                self._send_error()
+                error, self._error = self._error, None
+                if error is not None:
+                    self._notify(notification_of_error(error), str(error))
             case _:
-                return False
+                message = notification_for(action, before)
+                if message is None:
+                    return False
+                self._notify(message)
         return True
 
     def _change(self, action: Action) -> None:
-        """Perform an action that changes the connection, the retry counter or the routes."""
+        """Perform an action that changes the connection, its attempts or the routes."""
+        owner = self.owner
         match action:
+            case Action.START_CONNECT_RETRY:
+                configured = owner.config.connect_retry_time
+                seconds = owner.backoff.connect_retry(self.state, configured)
+                self.timers.start(Timer.CONNECT_RETRY, seconds)
+            case Action.START_DELAY_OPEN:
+                self.timers.start(Timer.DELAY_OPEN, owner.config.delay_open_time)
+            case Action.START_IDLE_HOLD:
+                owner.start_idle_hold(self)
             case Action.INITIATE_CONNECT:
                 self._connect()
             case Action.DROP:
                 self._drop()
             case Action.ZERO_RETRY_COUNTER:
-                self.owner.backoff.retries = 0
+                owner.backoff.retries = 0
             case Action.COUNT_RETRY:
-                self.owner.backoff.retries += 1
+                owner.backoff.retries += 1
             case Action.SESSION_UP:
-                self.owner.connections.established(self)
-                self.owner.session_up(self)
+                owner.connections.established(self)
+                owner.session_up(self)
             case _:
                 # PROCESS_UPDATE has its message in `UpdateReceiver`, which performs it.
                 pass
@@ -245,10 +211,7 @@ class Session:
                 self.owner.session_end.failed("send hold timer expired: the peer does not read")
                 self.fire(Event.SEND_HOLD_TIMER_EXPIRES)
             case Timer.HOLD:
-                if self._context.now - due > LATE_SECONDS and not self._late:
-                    # This process stood still; octets of the peer may wait to be read.
-                    self._late = True
-                    self.timers.start(Timer.HOLD, LATE_SECONDS)
+                if self.timers.extend_late_hold(due):
                     return
                 self.owner.session_end.failed("hold timer expired")
                 self.fire(Event.HOLD_TIMER_EXPIRES)
@@ -333,12 +296,9 @@ class Session:
             )
         elif octets == 0:
             self.timers.stop(Timer.SEND_HOLD)
-        elif self.state is not State.ESTABLISHED or not self.timers.hold_time:
+        elif self.state is State.ESTABLISHED:
             # RFC 9687 section 3.3: it runs in Established only. Before, the hold timer suffices.
-            return
-        elif progress or self.timers.deadline(Timer.SEND_HOLD) is None:
-            seconds = max(MIN_SEND_HOLD_SECONDS, 2.0 * self.timers.hold_time)
-            self.timers.start(Timer.SEND_HOLD, seconds)
+            self.timers.supervise_sending(progress=progress)
 
     def _drop(self) -> None:
         self.timers.connection_dropped()
@@ -382,12 +342,6 @@ class Session:
         self.send(message.encode())
         self.owner.notification(message, sent=True, text=text)
 
-    def _send_error(self) -> None:
-        error, self._error = self._error, None
-        if error is not None:
-            data = error.data[:MAX_ERROR_DATA]
-            self._notify(Notification(error.code, error.subcode, data), str(error))
-
     def release(self) -> None:
         """Send the withheld KEEPALIVE: the other connection ended, or did not come up in time."""
         if not self.withheld:
@@ -409,7 +363,7 @@ class Session:
         connection = self.connection
         try:
             for kind, bodies in self.stream.messages(data):
-                self._late = False
+                self.timers.hold_extended = False
                 self._messages(kind, bodies)
                 if self.connection is not connection:
                     return
@@ -430,16 +384,7 @@ class Session:
         except NotificationError as error:
             self._fail(ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
         except Exception as error:  # noqa: BLE001  the documented fence
-            instance, peer = self.owner.where
-            self._context.report(
-                Fault(
-                    instance=instance,
-                    peer=peer,
-                    where=f"handling messages of type {kind}: {len(bodies)}, of"
-                    f" {sum(map(len, bodies))} octets",
-                    error=f"{type(error).__name__}: {error}",
-                )
-            )
+            self._context.report(message_fault(self.owner.where, kind, bodies, error))
             self.end(
                 Event.AUTOMATIC_STOP,
                 Notification.cease(CeaseSubcode.OUT_OF_RESOURCES),

@@ -1,20 +1,36 @@
 """The timers of one session: which of them run, until when, and with which negotiated times.
 
-The session handles their expiry (`TimerOwner`). No clock is read here.
+The session handles their expiry (`TimerOwner`), and starts what the peer as a whole decides: the
+pauses between connections. No clock is read here.
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
+from speaker.fsm import Action
 from speaker.peer.engine_context import EngineContext, Timer, TimerOwner
+
+OPEN_DEADLINE_SECONDS: Final = 240.0
+"""Until the peer's OPEN has to arrive: the large hold time of RFC 4271 section 8.2.2."""
+ACCEPTED_OPEN_DEADLINE_SECONDS: Final = 60.0
+"""The same for an accepted connection: any host can open one and send nothing."""
+LATE_SECONDS: Final = 1.0
+"""A hold timer that fires this late means that this process stood still, not that the peer did."""
+MIN_SEND_HOLD_SECONDS: Final = 480.0
+"""RFC 9687 section 3.1: the send hold time is the greater of this and twice the hold time."""
+STOPS_TIMER: Final = {
+    Action.STOP_CONNECT_RETRY: Timer.CONNECT_RETRY,
+    Action.STOP_DELAY_OPEN: Timer.DELAY_OPEN,
+    Action.STOP_IDLE_HOLD: Timer.IDLE_HOLD,
+}
 
 
 @final
 class SessionTimers:
     """The timers of one session. All times are in seconds."""
 
-    __slots__ = ("_context", "_hold", "_owner", "hold_time", "keepalive_time")
+    __slots__ = ("_context", "_hold", "_owner", "hold_extended", "hold_time", "keepalive_time")
 
     def __init__(self, context: EngineContext, owner: TimerOwner) -> None:
         self._context = context
@@ -23,6 +39,37 @@ class SessionTimers:
         self.hold_time = 0
         """As negotiated (RFC 4271 section 4.2); 0 for none."""
         self.keepalive_time = 0
+        self.hold_extended = False
+        """The hold timer fired late and runs again, without a message since."""
+
+    def forget_negotiated(self) -> None:
+        """Forget the times of a former connection."""
+        self.hold_time = self.keepalive_time = 0
+        self.hold_extended = False
+
+    def perform(self, action: Action, *, outgoing: bool, keepalive: bool) -> bool:
+        """Perform an action on the timers of a connection; False for any other action.
+
+        ``outgoing``: this side initiated the connection. Without ``keepalive`` the KEEPALIVE is still
+        withheld.
+        """
+        stopped = STOPS_TIMER.get(action)
+        if stopped is not None:
+            self.stop(stopped)
+            return True
+        match action:
+            case Action.RESTART_HOLD:
+                self.restart_hold()
+            case Action.RESTART_KEEPALIVE:
+                self.restart_keepalive()
+            case Action.START_LARGE_HOLD:
+                seconds = OPEN_DEADLINE_SECONDS if outgoing else ACCEPTED_OPEN_DEADLINE_SECONDS
+                self.start(Timer.HOLD, seconds)
+            case Action.START_NEGOTIATED_TIMERS:
+                self.start_negotiated(keepalive=keepalive)
+            case _:
+                return False
+        return True
 
     def start(self, timer: Timer, seconds: float) -> None:
         """Start a timer, or restart it."""
@@ -71,3 +118,19 @@ class SessionTimers:
         else:
             self.stop(Timer.HOLD)
             self.stop(Timer.KEEPALIVE)
+
+    def extend_late_hold(self, due: float) -> bool:
+        """Give the peer more time if the hold timer, due at ``due``, fired late; once only.
+
+        This process stood still, and octets of the peer may wait to be read.
+        """
+        if self.hold_extended or self._context.now - due <= LATE_SECONDS:
+            return False
+        self.hold_extended = True
+        self.start(Timer.HOLD, LATE_SECONDS)
+        return True
+
+    def supervise_sending(self, *, progress: bool) -> None:
+        """Start the send hold timer (RFC 9687): octets wait, and the peer read some if ``progress``."""
+        if self.hold_time and (progress or self.deadline(Timer.SEND_HOLD) is None):
+            self.start(Timer.SEND_HOLD, max(MIN_SEND_HOLD_SECONDS, 2.0 * self.hold_time))
