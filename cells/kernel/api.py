@@ -159,7 +159,7 @@ class _Selected:
             return NOT_INSTALLED, str(forwarding.why_not.reason), forwarding.why_not.message
         if nlri in self._kernel.withheld.routes(table):
             return NOT_INSTALLED, str(Reason.WITHHELD), "removed by a check, and not approved yet"
-        failure = installed.failure(table, nlri)
+        failure = installed.failures.get(table, nlri)
         if failure is not None:
             return NOT_INSTALLED, str(failure.reason), failure.text
         held = installed.held(table, (nlri,)).get(nlri)

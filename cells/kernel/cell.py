@@ -171,7 +171,7 @@ class Writer:
 
     def _report(self) -> None:
         installed = self._kernel.installed
-        failures = installed.failures()
+        failures = installed.failures.counts()
         problem = (
             installed.health
             or self._hanging

@@ -39,7 +39,7 @@ class KernelMetrics:
             "Routes that the kernel does not have, by reason.",
             labels=["reason"],
         )
-        for reason, count in sorted(installed.failures().items()):
+        for reason, count in sorted(installed.failures.counts().items()):
             failed.add_metric([str(reason)], count)
         yield failed
         yield GaugeMetricFamily(

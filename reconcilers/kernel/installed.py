@@ -15,8 +15,9 @@ from reconcilers.kernel.answers import Answers
 from reconcilers.kernel.batch_spans import BatchSpans
 from reconcilers.kernel.batches import BatchSize, RouteChanges, batch_of, moved_routes, split
 from reconcilers.kernel.counts import Counts
-from reconcilers.kernel.failed_routes import FailedRoutes, RouteFailure
+from reconcilers.kernel.failed_routes import RouteFailure
 from reconcilers.kernel.reading import Reading
+from reconcilers.kernel.route_failures import RouteFailures
 from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import (
@@ -43,16 +44,8 @@ IN_FLIGHT: Final = 2
 """Batches that are not confirmed: the writer has the next one when it is done with one."""
 URGENT_IN_FLIGHT: Final = 16
 """Batches of urgent changes beside them."""
-ERRORS: Final = frozenset(
-    {Reason.NOT_PERMITTED, Reason.TABLE_FULL, Reason.UNUSABLE_NEXT_HOP, Reason.REFUSED}
-)
-"""Why the kernel does not take a route; it is sent again."""
 UNKNOWN: Final[NextHopSet] = (NextHop(weight=0),)
 """Next hops of a route that the kernel has against our will: no route shall have them."""
-
-
-FIRST_RETRY, LAST_RETRY = 1.0, 30.0
-"""Seconds until routes that the kernel did not take are sent again; they double with each failure."""
 
 
 class _InFlight(NamedTuple):
@@ -84,13 +77,13 @@ class InstalledRoutes:
         self._on_change = on_change
         self._on_resolved = on_resolved
         self._on_connected = on_connected
-        self._clock = clock
         self.listed = False
         """Whether it is known which routes are in the kernel."""
         self.health = ""
         """What the writer reports; empty without a problem."""
         self.answers = Answers(clock)
         self.counts = Counts()
+        self.failures = RouteFailures(clock)
         self.spans = BatchSpans()
         self._held: dict[RouteTable, dict[bytes, NextHopSet]] = {}
         self._waiting: RouteChanges = {}
@@ -99,10 +92,6 @@ class InstalledRoutes:
         self._in_flight: dict[int, _InFlight] = {}
         self._number = 0
         self._changed: dict[RouteTable, set[bytes] | None] = {}
-        self._failed: dict[RouteTable, FailedRoutes] = {}
-        self._occupied: dict[RouteTable, set[bytes]] = {}
-        self._retry: dict[RouteTable, tuple[float, float]] = {}
-        """Of tables with failures: when their routes are sent again, and the pause before."""
         self._listing: dict[RouteTable, dict[bytes, NextHopSet]] = {}
         self._reading: Reading | None = None
         self._compared = True
@@ -137,23 +126,6 @@ class InstalledRoutes:
         if nlri in self._waiting.get(table, ()):
             return False
         return all(nlri not in batch.changes.get(table, ()) for batch in self._in_flight.values())
-
-    def failure(self, table: RouteTable, nlri: bytes) -> RouteFailure | None:
-        """Return why the kernel does not have a route as it was sent; None where it has."""
-        failed = self._failed.get(table)
-        return None if failed is None else failed.get(nlri)
-
-    def failures(self, table: RouteTable | None = None) -> dict[Reason, int]:
-        """Return the number of routes that failed, of a table or of all, by reason."""
-        numbers: dict[Reason, int] = {}
-        for of_table, failed in self._failed.items():
-            for failure, count in failed.counts() if table in (None, of_table) else ():
-                numbers[failure.reason] = numbers.get(failure.reason, 0) + count
-        return numbers
-
-    def occupied(self, table: RouteTable) -> Collection[bytes]:
-        """Return the prefixes in whose place another program has a route."""
-        return self._occupied.get(table, ())
 
     @property
     def pending(self) -> int:
@@ -272,17 +244,6 @@ class InstalledRoutes:
                 else:
                     held.pop(nlri, None)
 
-    def error(self, table: RouteTable) -> str:
-        """Return what the kernel does not take of a table, as text; empty without an error.
-
-        A place that another program has is no error.
-        """
-        failed = self._failed.get(table)
-        counts = () if failed is None else failed.counts()
-        return ", ".join(
-            f"{n} routes: {f.reason}: {f.text}" for f, n in counts if f.reason in ERRORS
-        )
-
     def without_failed(
         self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]
     ) -> Mapping[bytes, NextHopSet | None]:
@@ -290,31 +251,19 @@ class InstalledRoutes:
 
         A route that is not wanted any more is removed at once, unless its removal failed.
         """
-        failed = self._failed.get(table)
-        if not failed or self._clock() >= self._retry.get(table, (0.0, 0.0))[0]:
+        postponed = self.failures.postponed(table, changes)
+        if not postponed:
             return changes
         held = self._held.get(table, {})
         return {
             nlri: hops
             for nlri, hops in changes.items()
-            if (failure := failed.get(nlri)) is None
-            or failure.reason not in ERRORS
-            or (hops is None and held.get(nlri) != UNKNOWN)
+            if nlri not in postponed or (hops is None and held.get(nlri) != UNKNOWN)
         }
-
-    def failed(self, table: RouteTable) -> Collection[bytes]:
-        """Return the prefixes that the kernel does not have as they were sent; a copy."""
-        return tuple(self._failed.get(table, ()))
 
     def forget_failures(self, table: RouteTable, unwanted: Iterable[bytes]) -> None:
         """Forget why routes failed that are not wanted any more, unless the kernel has them."""
-        failed = self._failed.get(table)
-        if not failed:
-            return
-        held = self._held.get(table, {})
-        if gone := [nlri for nlri in unwanted if failed.get(nlri) and nlri not in held]:
-            failed.discard(gone)
-            self._occupied.get(table, set()).difference_update(gone)
+        if self.failures.forget(table, unwanted, self._held.get(table, {})):
             self._on_change()
 
     # ---------------------------------------------------------------- batches
@@ -402,9 +351,7 @@ class InstalledRoutes:
         self._held, self._listing = self._listing, {}
         # Changes that came during the listing: all tables are compared with it.
         self._waiting.clear()
-        self._failed.clear()
-        self._retry.clear()
-        self._occupied.clear()
+        self.failures.clear()
         self.listed = True
         self._on_change()
 
@@ -421,13 +368,10 @@ class InstalledRoutes:
         counts.routes += routes
         self._batch_size.confirmed(routes, message.seconds)
         for table, part in batch.changes.items():
-            if failed := self._failed.get(table):
-                failed.discard(part)
+            self.failures.confirmed(table, part)
         for failure in message.failures:
             self._fail(failure, batch)
-        for table in batch.changes:
-            if not self._failed.get(table):
-                self._retry.pop(table, None)
+        self.failures.end_pauses(batch.changes)
         failed_routes = sum(len(split(r.prefixes)) for f in message.failures for r in f.routes)
         self.spans.end(message.number, failed_routes, message.seconds)
         self._send()
@@ -442,14 +386,8 @@ class InstalledRoutes:
             self._lose(table, prefixes, RouteFailure(reason, failure.text))
             part = batch.changes.get(table, {})
             self._keep(table, [nlri for nlri in prefixes if nlri in part and part[nlri] is None])
-            if reason is Reason.OCCUPIED:
-                self._occupied.setdefault(table, set()).update(prefixes)
-            else:
-                due, pause = self._retry.get(table, (0.0, FIRST_RETRY / 2))
-                now = self._clock()
-                if now >= due:
-                    pause = min(2 * pause, LAST_RETRY)
-                    self._retry[table] = (now + pause, pause)
+            if reason is not Reason.OCCUPIED:
+                self.failures.postpone(table)
 
     def _change(self, message: Changed) -> None:
         changed = self.counts.changed
@@ -463,8 +401,6 @@ class InstalledRoutes:
                 elif reason is Reason.MISSING:
                     # The change may have come before the routes that are on their way, or after them.
                     self._keep(table, [nlri for nlri in prefixes if self._is_coming(table, nlri)])
-                if reason is Reason.OCCUPIED:
-                    self._occupied.setdefault(table, set()).update(prefixes)
         self._on_change()
 
     def _lose(self, table: RouteTable, prefixes: Collection[bytes], failure: RouteFailure) -> None:
@@ -474,7 +410,7 @@ class InstalledRoutes:
             # What is on its way, or follows, is newer.
             if nlri not in waiting and not self._is_coming(table, nlri):
                 held.pop(nlri, None)
-        self._failed.setdefault(table, FailedRoutes()).add(prefixes, failure)
+        self.failures.add(table, prefixes, failure)
         known = self._changed.setdefault(table, set())
         if known is not None:
             known.update(prefixes)
@@ -492,7 +428,7 @@ class InstalledRoutes:
     def _free(self, routes: Iterable[Routes]) -> None:
         for table, octets in routes:
             prefixes = split(octets)
-            self._occupied.get(table, set()).difference_update(prefixes)
+            self.failures.freed(table, prefixes)
             known = self._changed.setdefault(table, set())
             if known is not None:
                 known.update(prefixes)

@@ -343,7 +343,7 @@ class KernelRoutes(Reconciler):
         wanted = self.wanted_tables.next_hops(table, prefixes)
         self.installed.forget_failures(table, (nlri for nlri in prefixes if nlri not in wanted))
         withheld = self.withheld.routes(table)
-        for without in (self.installed.occupied(table), withheld):
+        for without in (self.installed.failures.occupied(table), withheld):
             if without:
                 wanted = {nlri: hops for nlri, hops in wanted.items() if nlri not in without}
         if PENDING in wanted.values():
@@ -363,7 +363,7 @@ class KernelRoutes(Reconciler):
         """See `Reconciler`."""
         table = _table(key)
         if table not in self.installed.tables and table not in self.wanted_tables.tables:
-            self.installed.forget_failures(table, self.installed.failed(table))
+            self.installed.forget_failures(table, self.installed.failures.prefixes(table))
             return None
         return self.installed.held(
             table, self.installed.prefixes(table) if parts is None else parts
@@ -380,7 +380,7 @@ class KernelRoutes(Reconciler):
             self._change(table, due)
         if len(due) < len(changes):
             failed = [nlri for nlri in changes if nlri not in due]
-            raise ReconcileError(self.installed.error(table), parts=failed)
+            raise ReconcileError(self.installed.failures.error(table), parts=failed)
 
     def _change(self, table: RouteTable, due: State, *, urgent: bool = False) -> None:
         self.installed.change(table, due, urgent=urgent)
@@ -390,7 +390,7 @@ class KernelRoutes(Reconciler):
     def delete(self, key: ObjectKey) -> None:
         """See `Reconciler`."""
         table = _table(key)
-        self.installed.forget_failures(table, self.installed.failed(table))
+        self.installed.forget_failures(table, self.installed.failures.prefixes(table))
         self.installed.change(table, dict.fromkeys(self.installed.prefixes(table)))
 
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[bytes]]:
@@ -398,7 +398,7 @@ class KernelRoutes(Reconciler):
         del snapshot
         table, settled = _table(key), self.wanted_tables.settled
         wanted = dict.fromkeys(self.wanted_tables.prefixes(table))
-        failed = self.installed.failed(table)
+        failed = self.installed.failures.prefixes(table)
         self.installed.forget_failures(table, (nlri for nlri in failed if nlri not in wanted))
         rest = iter(wanted)
         yield settled(table, list(islice(rest, size)))

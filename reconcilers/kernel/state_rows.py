@@ -22,7 +22,9 @@ def table_rows(
 ) -> Iterator[KernelTable]:
     """Yield the row of each table."""
     for table in dict.fromkeys((*wanted.tables, *installed.tables)):
-        failed = {str(reason): number for reason, number in installed.failures(table).items()}
+        failed = {
+            str(reason): number for reason, number in installed.failures.counts(table).items()
+        }
         if number := len(withheld.routes(table)):
             failed[Reason.WITHHELD] = number
         yield KernelTable(

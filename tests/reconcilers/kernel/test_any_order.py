@@ -175,6 +175,6 @@ def test_the_kernel_ends_with_what_is_wanted(steps: list[tuple[object, ...]]) ->
         agent.settle()
     wanted = {prefix: NEXT_HOPS[paths] for prefix, paths in best.items() if paths}
     assert agent.routes == wanted
-    assert agent.kernel.installed.failures() == {}
+    assert agent.kernel.installed.failures.counts() == {}
     assert not agent.errors
     assert not agent.kernel.installed.pending

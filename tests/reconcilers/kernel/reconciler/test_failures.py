@@ -37,7 +37,7 @@ def test_a_place_that_another_program_has_stays_its_own_until_it_is_free() -> No
     agent.writer.foreign.add((MAIN, wire(PREFIX)))
     agent.start().table(ONE, PREFIX, "198.51.100.0/24")
     assert set(agent.routes) == {"198.51.100.0/24"}
-    assert agent.kernel.installed.failure(MAIN, wire(PREFIX)).reason == Reason.OCCUPIED  # type: ignore[union-attr]
+    assert agent.kernel.installed.failures.get(MAIN, wire(PREFIX)).reason == Reason.OCCUPIED  # type: ignore[union-attr]
     assert not agent.errors
     agent.writer.batches.clear()
     agent.now += 60
@@ -114,9 +114,9 @@ def test_a_route_that_failed_and_is_withdrawn_is_no_failure(reason: Reason) -> N
     agent.writer.reject = reason
     agent.start().table(ONE, PREFIX)
     installed = agent.kernel.installed
-    assert installed.failures() == {reason: 1}
+    assert installed.failures.counts() == {reason: 1}
     seen = []
-    agent.kernel.changed.subscribe(lambda _: seen.append(installed.failures()))
+    agent.kernel.changed.subscribe(lambda _: seen.append(installed.failures.counts()))
     agent.change(NO_PATHS, PREFIX, before=ONE)
     assert seen[-1] == {}, "health and metrics are made again"
     assert not agent.errors
@@ -132,7 +132,7 @@ def test_routes_that_failed_go_with_their_instance() -> None:
     with agent.db.write(agent.intent.instances) as txn:
         agent.intent.instances.delete(txn, ("main",))
     agent.settle()
-    assert agent.kernel.installed.failures() == {}
+    assert agent.kernel.installed.failures.counts() == {}
     assert not agent.errors
 
 
@@ -200,7 +200,7 @@ def test_a_failure_that_nothing_is_left_of_ends_with_the_comparison_of_the_table
     agent.writer.run()
     agent.writer.change(Reason.MISSING, MAIN, wire(PREFIX))
     agent.change(NO_PATHS, PREFIX, before=ONE)
-    assert agent.kernel.installed.failures() == {}
+    assert agent.kernel.installed.failures.counts() == {}
 
 
 def test_next_hops_of_a_session_that_is_back_are_looked_up() -> None:
