@@ -64,7 +64,7 @@ class Node:
             answers=Answers(lambda: self.now),
             listed=False,
             tables=("a", "b"),
-            failures=lambda: self.failures,
+            failures=SimpleNamespace(counts=lambda: self.failures),
             count={"a": 3, "b": 4}.__getitem__,
         )
         self.is_connected = True
