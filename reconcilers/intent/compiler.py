@@ -18,17 +18,15 @@ from msgspec.structs import replace
 from opentelemetry import trace
 
 from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent, Rendering, extended
-from reconcilers.intent import drain
 from reconcilers.intent.address_limits import AddressLimits
-from reconcilers.intent.arbitrate import Owners, arbitrate
-from reconcilers.intent.configurable import configurable
-from reconcilers.intent.created import created
+from reconcilers.intent.arbitrate import Owners
 from reconcilers.intent.dialect_intents import DialectIntents
 from reconcilers.intent.dialect_readings import DialectReadings, Reading
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import HostDemand
 from reconcilers.intent.kernel_readings import KernelReadings
 from reconcilers.intent.missing_bfd import missing_bfd
+from reconcilers.intent.node_configuration import NodeConfiguration
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import PeerLimits
@@ -36,13 +34,11 @@ from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, AddressRulesTracker
 from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.intent.summary import Summary
-from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.unsent_routes import unsent_problems
-from reconcilers.intent.vrfs import vrf_problems
 from reconcilers.model import Peer, PendingDialect, Problem
 from reconcilers.round_span import round_span
 from reconcilers.sliced_work import Pieces, Slices, finish
-from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind, marked
+from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.host.network import Host
 from resources.tables import Tables
@@ -54,8 +50,6 @@ _tracer = trace.get_tracer("waggle.reconcilers")
 NONE: Final[frozenset[str]] = frozenset()
 MAX_PREFIXES: Final = 32
 """Changed prefixes that the span of a round has."""
-PIECES_OF_PEER: Final = 2
-"""Pieces of a slice for one step of a configuration, each peer."""
 
 
 class IntentCompiler:
@@ -95,12 +89,9 @@ class IntentCompiler:
         self._context = NodeContext(
             node, secrets_namespace, operator_in_process=operator_in_process
         )
-        self._options = options
         self._trace_links = trace_links or TraceLinks()
         self._bfd_off = bfd_off
         self._on_error = on_error
-        self.owners: Owners = owners or {}
-        """The dialect that has each claim, for the next process."""
         self._intents = DialectIntents(resources, intent, self._feeding, on_error, states)
         self._node: Node | None = None
         """As of the last run: draining depends on its taints."""
@@ -115,11 +106,12 @@ class IntentCompiler:
             self._pieces,
             on_error,
         )
-        self._problems: list[Problem] = []
-        """Of the configuration; problems of single objects are in the route sets."""
         self._limits = AddressLimits(db, resources.services, options)
         self._object_problems = ObjectProblems(resources.kinds)
         self._peer_limits = PeerLimits(intent, options, node, self._pieces)
+        self._configuration = NodeConfiguration(
+            resources, intent, options, owners or {}, self._peer_limits, self._pieces
+        )
         self._last: Revisions | None = None
         """Of the tables at the last run: tables that have changed since decide what is due."""
         self._readings = DialectReadings(
@@ -141,8 +133,6 @@ class IntentCompiler:
         self._pending: tuple[PendingDialect, ...] = ()
         self._peers_changed = False
         """Whether peers were written since rows of former sessions were deleted."""
-        self._has_bfd = False
-        """Whether a peer had BFD, as of the last run."""
         self._host_demand = host_demand or HostDemand(
             db, resources, tuple(self._dialects.values()), node
         )
@@ -361,66 +351,20 @@ class IntentCompiler:
     # Configuration
 
     def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> Slices[bool]:
-        """Arbitrate between the dialects and write instances, peers, conditions and objects.
-
-        Returns True if there are other problems, or peers that have some.
-        """
-        intent = self._intent
-        compiled = self._effective.items()
+        """Write the configuration; return whether there are other problems, or may be."""
         self._kernel_problems = self._kernel.problems
-        problems = [*self._kernel_problems]
-        problems += [
-            problem
-            for name, dialect_intent in compiled
-            for problem in dialect_intent.problems_of(name)
-        ]
-        problems += self._intents.failures.values()
-        rows: dict[RowKind[Any], list[Any]] = {kind: [] for kind in OF_DIALECTS}
-        for name, dialect_intent in compiled:
-            for kind, of_kind in marked(dialect_intent, OF_DIALECTS, name).items():
-                rows[kind] += of_kind
-        instances, of_dialects = rows[IntentTables.instances], len(problems)
-        peers = configurable(
-            (
-                peer
-                if peer.route_set is None
-                else replace(peer, route_set=f"{peer.dialect}-{peer.route_set}")
-                for peer in rows[IntentTables.peers]
-            ),
-            problems,
+        compiled = yield from self._configuration.compile(
+            snapshot,
+            self._effective,
+            self._context,
+            self._node,
+            pending=self._pending,
+            problems=(*self._kernel_problems, *self._intents.failures.values()),
         )
-        problems += vrf_problems(instances, self._context.host, self._context.node)
-        arbitrated = arbitrate(
-            instances,
-            peers,
-            self.owners,
-            lambda ref: created(self._resources, intent, snapshot, ref),
-            [row.dialect for row in self._pending] if self._pending else (),
-        )
-        self.owners = arbitrated.owners
-        if self._pieces.fill_slice(len(peers) * PIECES_OF_PEER):
-            yield
-        drain_reason = drain.reason(self._node, self._options)
-        sessions = arbitrated.peers
-        if drain_reason is not None:
-            sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
-        sessions = self._peer_limits.apply(sessions, intent.learned_limits.all(snapshot))
-        self._set_address_rules(snapshot, arbitrated.peers)
-        if self._pieces.fill_slice(len(peers) * PIECES_OF_PEER):
-            yield
-        rows[IntentTables.instances], rows[IntentTables.peers] = arbitrated.instances, sessions
-        about_peers = (*problems[of_dialects:], *arbitrated.problems)
-        conditions = with_unconfigured(rows[IntentTables.conditions], about_peers)
-        rows[IntentTables.conditions] = list(conditions)
-        rows[IntentTables.pending_dialects] = list(self._pending)
-        for kind in intent.outdated(txn, rows):
-            intent.replace(txn, kind, rows[kind])
-            self._peers_changed |= kind is IntentTables.peers
-        before, self._problems = self._problems, [*problems, *arbitrated.problems]
-        had_bfd, self._has_bfd = self._has_bfd, bool([p for p in sessions if p.bfd is not None])
-        # The problems of unsent routes and of BFD have the objects of peers.
-        of_peers = had_bfd or self._has_bfd or intent.unsent_routes.count(snapshot) > 0
-        return before != self._problems or of_peers
+        self._set_address_rules(snapshot, compiled.arbitrated)
+        written = yield from self._configuration.write(txn, snapshot, compiled)
+        self._peers_changed |= written.peers
+        return written.problems
 
     def _set_address_rules(self, snapshot: Snapshot, peers: Iterable[Peer]) -> None:
         addresses = [
@@ -434,7 +378,7 @@ class IntentCompiler:
         intent = self._intent
         of_sets = [p for sets in self._route_sets.values() for p in sets.problems]
         rows = [
-            *self._problems,
+            *self._configuration.problems,
             *self._addresses.problems,
             *self._peer_limits.problems,
             *of_sets,
@@ -445,6 +389,11 @@ class IntentCompiler:
         intent.replace(txn, IntentTables.problems, rows)
 
     # Reads
+
+    @property
+    def owners(self) -> Owners:
+        """The dialect that has each claim, for the next process."""
+        return self._configuration.owners
 
     @property
     def states(self) -> Mapping[str, Any]:
