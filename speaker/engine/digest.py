@@ -99,7 +99,7 @@ def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
 
 def _with_routes(instance: Instance) -> list[EstablishedPeer]:
     """Return the Established peers and peers with stale routes, by name."""
-    members = [*instance.established.values(), *instance.restarting_peers.values()]
+    members = [*instance.established.values(), *instance.kept_routes.peers.values()]
     return sorted(members, key=lambda member: member.peer.name)
 
 

@@ -93,7 +93,7 @@ class EngineViews:
             for session_peer in map(known.peer, names)
             if (
                 established := known.established.get(session_peer)
-                or known.restarting_peers.get(session_peer)
+                or known.kept_routes.peers.get(session_peer)
             )
         ]
         return Routes(

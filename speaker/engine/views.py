@@ -68,7 +68,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         families=tuple(
             _family_status(family, established)
             if established is not None
-            else _without_session(family, instance.restarting_peers.get(peer))
+            else _without_session(family, instance.kept_routes.peers.get(peer))
             for family in config.families
         ),
         peer_router_id=None

@@ -7,7 +7,6 @@ peer's fence; an instance never touches another.
 from __future__ import annotations
 
 import ipaddress
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -20,6 +19,8 @@ from speaker.engine.instance.changed_settings import (
     send_refresh_requests,
 )
 from speaker.engine.instance.dynamic_peers import DynamicPeers
+from speaker.engine.instance.kept_routes import KeptRoutes
+from speaker.engine.instance.originated_prefixes import OriginatedPrefixes
 from speaker.engine.instance.outbound_updates import OutboundUpdates
 from speaker.engine.instance.peers_by_address import PeersByAddress
 from speaker.engine.instance.plain_updates import PlainUpdates
@@ -28,7 +29,7 @@ from speaker.engine.instance.session_setup import SessionSetup
 from speaker.engine.observer import ObserverSlot
 from speaker.engine.rejected_connections import RejectedConnections
 from speaker.engine.selection_deferral import SelectionDeferral, initial_update_complete
-from speaker.engine.sliced_work import SlicedWork, Steps, emptied
+from speaker.engine.sliced_work import SlicedWork
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification
 from speaker.nlri import Family
@@ -71,15 +72,8 @@ class Instance:
         """The configured and dynamic peers, by name."""
         self.established: dict[Peer, EstablishedPeer] = {}
         """The peers with an Established session."""
-        self.restarting_peers: dict[Peer, EstablishedPeer] = {}
-        """The peers without a session whose routes are kept as stale (RFC 4724)."""
         self.rejected_connections = RejectedConnections(config.name)
-        self._originating: deque[Steps] = deque()
-        """The changes of the originated prefixes that are not complete, in their order."""
-        self._departed: dict[Peer, EstablishedPeer] = {}
-        """The last session of each peer, while its routes are being removed."""
         self._context = context
-        self._work = work
         self._slot = slot
         self._neighbors = neighbors
         self._by_address = PeersByAddress()
@@ -90,6 +84,8 @@ class Instance:
         if restarting:
             self._deferral.start(config.selection_deferral_time)
         self.outbound = OutboundUpdates(context, self.name, self._deferral, slot, work)
+        self.kept_routes = KeptRoutes(work)
+        self._originated = OriginatedPrefixes(self.outbound.originate, work)
         self._session_setup = SessionSetup(
             context,
             work,
@@ -106,18 +102,7 @@ class Instance:
 
     def originate(self, before: Sequence[str], after: Sequence[str]) -> None:
         """Originate other prefixes than before; in slices where they are many."""
-        if before != after:
-            self._originating.append(self.outbound.originate(before, after))
-            self._work.add(self._originate_rest())
-
-    def _originate_rest(self) -> Steps:
-        while self._originating:
-            first = self._originating[0]
-            try:
-                yield from first
-            finally:
-                if self._originating and self._originating[0] is first:
-                    self._originating.popleft()
+        self._originated.change(before, after)
 
     def next_path_id(self) -> int:
         """Return a path identifier for another source of paths (RFC 7911)."""
@@ -266,28 +251,24 @@ class Instance:
         if before.maximum_prefixes != peer.config.maximum_prefixes:
             peer.prefix_limit_changed()
         up = peer in self.established
-        established = self.established.get(peer) or self.restarting_peers.get(peer)
+        established = self.established.get(peer) or self.kept_routes.peers.get(peer)
         if established is not None:
             apply_soft_change(self._context, self.outbound, established, before, up=up)
 
     def _configure_kept_routes(self, peer: Peer, before: PeerConfig) -> None:
         """Apply a changed configuration to the routes that outlive the session (RFC 4724)."""
-        kept = self.restarting_peers.get(peer)
+        kept = self.kept_routes.peers.get(peer)
         if kept is not None and not apply_to_kept_routes(self.outbound, kept, before):
             self._remove_kept_routes(peer)
 
     def _remove_kept_routes(self, peer: Peer) -> None:
         """Remove the routes of a peer without a session."""
-        kept = self.restarting_peers.pop(peer, None)
-        if kept is not None:
-            self._remove_routes(kept)
-            if peer.dynamic is not None:
-                peer.remove_if_idle()
+        if self.kept_routes.remove(peer) and peer.dynamic is not None:
+            peer.remove_if_idle()
 
     def inherit(self, before: Instance) -> None:
         """Take over the configuration and local routes of an instance with the same name."""
-        for _ in before._originate_rest():
-            pass
+        before._originated.complete()
         self.outbound.inherit(before.outbound)
         self.originate(before.config.originate, self.config.originate)
         self.rejected_connections = before.rejected_connections
@@ -346,9 +327,7 @@ class Instance:
         routes (RFC 4724 section 4).
         """
         self._deferral.end()
-        for kept in self.restarting_peers.values():
-            self._remove_routes(kept)
-        self.restarting_peers.clear()
+        self.kept_routes.remove_all()
         for peer in list(self.peers.values()):
             graceful = keep_routes and peer.config.graceful_restart is not None
             peer.stop(None if graceful else cease)
@@ -357,11 +336,8 @@ class Instance:
 
     def session_up(self, peer: Peer, session: Session) -> None:
         """Start the exchange of routes (`PeerContext`)."""
-        before = self.restarting_peers.pop(peer, None)
-        departed = self._departed.get(peer)
-        established = self._session_setup.established(
-            peer, session, before, None if departed is None else departed.source.session
-        )
+        before, departed = self.kept_routes.resume(peer)
+        established = self._session_setup.established(peer, session, before, departed)
         self.established[peer] = established
         if peer.dynamic is not None and peer.address is not None:
             self.dynamic_peers.sources.established(peer.address)
@@ -391,10 +367,7 @@ class Instance:
         if self._slot.observer is not None:
             self._slot.observer.peer_down(established)
         self.outbound.leave(established)
-        if restart and established.stale.session_lost(established.negotiated):
-            self.restarting_peers[peer] = established
-        else:
-            self._remove_routes(established)
+        self.kept_routes.session_lost(established, restart=restart)
         self._follow_neighbor(peer)
         return routes
 
@@ -421,32 +394,20 @@ class Instance:
 
     def keeps_routes(self, peer: Peer) -> bool:
         """Return whether routes of the peer are kept without a session (`PeerContext`)."""
-        return peer in self.restarting_peers
+        return peer in self.kept_routes.peers
 
     def _stale_routes_removed(self, peer: Peer, family: Family, keys: Sequence[bytes]) -> None:
         established = self.established.get(peer)
         if self._slot.observer is not None and established is not None:
             self._slot.observer.routes_changed(established, family, keys)
 
-    def _remove_routes(self, established: EstablishedPeer) -> None:
-        """Remove all routes of a peer, whose session has ended."""
-        stale = established.stale
-        stale.clear()
-        if stale.departed:
-            self._departed[established.peer] = established
-        self._work.add(emptied(established.inbound.cached()))
-
     def _routes_departed(self) -> None:
         """Release what refers to sessions without routes."""
-        for peer, established in list(self._departed.items()):
-            if not established.stale.departed:
-                del self._departed[peer]
+        self.kept_routes.release()
         self.outbound.forget_received()
 
     def _no_stale_routes(self, peer: Peer) -> None:
-        kept = self.restarting_peers.pop(peer, None)
-        if kept is not None:
-            self._remove_routes(kept)
+        self.kept_routes.remove(peer)
         if peer.dynamic is not None and peer not in self.established:
             peer.remove_if_idle()
 

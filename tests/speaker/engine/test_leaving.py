@@ -156,7 +156,7 @@ def test_a_peer_that_is_back_before_its_routes_are_gone_does_not_get_them() -> N
     lab.hub.give(BytesReceived(lab.connection("leaf0"), b"\0" * 19))  # an error: no idle hold
     lab.leaves[0].listens = True
     instance = lab.hub.engine.instance(INSTANCE)
-    (departed,) = instance._departed.values()
+    (departed,) = instance.kept_routes.departed.values()
     peer = departed.peer
     session = departed.session
     sent_before = len(lab.hub.writes)
@@ -172,7 +172,7 @@ def test_a_peer_that_is_back_before_its_routes_are_gone_does_not_get_them() -> N
         if write.connection == connection
     )
     assert prefix_to_wire("10.0.50.0/24")[1] not in written
-    assert not instance._departed
+    assert not instance.kept_routes.departed
 
 
 def test_a_restart_leaves_the_routes_and_sends_no_withdrawal() -> None:
@@ -198,7 +198,7 @@ def test_stale_routes_are_swept_in_slices(import_: str) -> None:
     lab.lose(0)
     lab.slices()
     instance = lab.hub.engine.instance(INSTANCE)
-    (kept,) = instance.restarting_peers.values()
+    (kept,) = instance.kept_routes.peers.values()
     assert kept.adj_in.stale(IPV4_UNICAST) == 100
     lab.network.now += 61
     lab.hub.give(TimersDue())
@@ -206,7 +206,7 @@ def test_stale_routes_are_swept_in_slices(import_: str) -> None:
     slices = lab.slices()
     assert len(slices) >= (3 if import_ == "all" else 1)
     assert not slices[-1]
-    assert not instance.restarting_peers
+    assert not instance.kept_routes.peers
 
 
 def test_a_limit_counts_no_stale_route_beside_a_new_one() -> None:
@@ -280,4 +280,4 @@ def test_whatever_happens_in_between_the_watcher_has_what_the_leaves_announce(se
     table = instance.outbound.loc.tables[IPV4_UNICAST]
     assert sum(len(paths) for _, paths in table.items()) == sum(map(len, own))
     assert table.several == sum(len(paths) > 1 for _, paths in table.items())
-    assert not instance._departed
+    assert not instance.kept_routes.departed
