@@ -11,7 +11,7 @@ import hmac
 from typing import Final
 
 from speaker.bfd.packet import HEADER, SHA1_SECTION, Packet
-from speaker.bfd.values import Key
+from speaker.bfd.values import Discard, Key
 
 KEYED_SHA1: Final = 4
 METICULOUS_KEYED_SHA1: Final = 5
@@ -50,3 +50,31 @@ def accepted_sequence(packet: Packet, key: Key, received: int | None) -> int | N
     signed = packet.octets[:-20] + key.secret.ljust(20, b"\0")
     expected = hashlib.sha1(signed, usedforsecurity=False).digest()
     return sequence if hmac.compare_digest(expected, digest) else None
+
+
+class ReceivedSequence:
+    """The sequence number of the last authentic packet of a session (bfd.RcvAuthSeq, 6.8.1)."""
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        """None: not known (bfd.AuthSeqKnown is 0)."""
+
+    def check(self, packet: Packet, key: Key | None, *, silent: bool) -> Discard | None:
+        """Return why a packet is discarded, or take its sequence number (6.7).
+
+        ``key`` is the session's; ``silent``: twice the detection time has passed without a packet, and
+        any sequence number is accepted.
+        """
+        if key is None:
+            return Discard.AUTHENTICATION_UNEXPECTED if packet.authenticated else None
+        if not packet.authenticated:
+            return Discard.AUTHENTICATION_MISSING
+        if silent:
+            self.number = None
+        sequence = accepted_sequence(packet, key, self.number)
+        if sequence is None:
+            return Discard.AUTHENTICATION_FAILED
+        self.number = sequence
+        return None

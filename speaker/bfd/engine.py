@@ -115,7 +115,7 @@ class Engine:
         session = self.sessions.get(key)
         if session is None or session.local_discriminator in self._leaving:
             return
-        lingers = session.remote_discriminator != 0
+        lingers = session.neighbor.discriminator != 0
         interval = session.transmit_interval
         settings = msgspec.structs.replace(session.settings, admin_down=True)
         self._act(session, lambda: session.configure(settings, now), now)
@@ -315,9 +315,9 @@ class Engine:
                     before,
                     session.state,
                     session.diagnostic,
-                    session.remote_state,
-                    session.remote_diagnostic,
-                    session.remote_independent,
+                    session.neighbor.state,
+                    session.neighbor.diagnostic,
+                    session.neighbor.independent,
                     now,
                 )
             )

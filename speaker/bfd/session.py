@@ -1,4 +1,4 @@
-"""One BFD session: state machine, negotiated timers, Poll Sequences (RFC 5880 sections 6.2 to 6.8).
+"""One BFD session: reception, transmission and the detection time (RFC 5880 sections 6.2 to 6.8).
 
 A session neither sends nor waits. `receive` takes a packet, `transmit` returns the octets of the next
 one, `expire` declares the neighbor lost; the engine calls them when `next_transmission` and
@@ -20,9 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from speaker.bfd.authentication import accepted_sequence, sign
+from speaker.bfd.authentication import ReceivedSequence, sign
+from speaker.bfd.neighbor import UNKNOWN, neighbor_of, neighbor_of_saved
 from speaker.bfd.packet import Packet, encode
+from speaker.bfd.poll_sequence import PollSequence
 from speaker.bfd.recent import RecentMaximum
+from speaker.bfd.state_machine import transition
 from speaker.bfd.values import (
     SLOW_INTERVAL,
     Diagnostic,
@@ -62,25 +65,10 @@ class Session:
         )
         self.since = now
         self.local_discriminator: Final = discriminator
-        self.remote_discriminator = 0
-        self.remote_state = State.DOWN
-        self.remote_diagnostic = 0
-        self.remote_min_rx = 1
-        self.remote_desired_min_tx = 0
-        self.remote_detect_multiplier = 0
-        self.remote_min_echo_rx = 0
-        self.remote_independent = False
-        self.remote_demand = False
-        self._remote: tuple[object, ...] = ()
-        """The variables above as the last packet had them."""
+        self.neighbor = UNKNOWN
+        """As the last packet had it."""
         self.revision = 0
         """Grows with each change of what `saved` returns, but for sequence numbers."""
-        self.polling = False
-        """A Poll Sequence is in progress: packets have P until one with F is received (6.5)."""
-        self._poll_sent = False
-        """A packet of the present Poll Sequence was sent: a Final may be its answer."""
-        self._polls_again = False
-        """Another Poll Sequence follows: an interval has changed during this one."""
         self.next_transmission = now
         self.detection_deadline = NEVER
         self.last_received: int | None = None
@@ -98,12 +86,9 @@ class Session:
         self.echoes_sent = 0
         self.echoes_received = 0
         self._jitter = jitter or random
-        self._effective_tx = self._desired_tx()
-        """bfd.DesiredMinTxInterval as it limits what is sent, behind a Poll Sequence (6.8.3)."""
-        self._effective_rx = self._required_rx()
-        """bfd.RequiredMinRxInterval as it is part of the detection time, behind a Poll Sequence."""
+        self.poll = PollSequence(self._desired_tx(), self._required_rx())
         self._transmit_sequence = int(random() * _SEQUENCES)
-        self._received_sequence: int | None = None
+        self.received_sequence = ReceivedSequence()
         self._octets = b""
         """The encoded periodic packet without authentication; empty when a field of it has changed."""
         self._steady = 0
@@ -128,16 +113,17 @@ class Session:
     @property
     def transmit_interval(self) -> int:
         """The interval of periodic packets before jitter; 0: none are sent (6.8.7)."""
-        if not self.remote_min_rx or not self._may_send:
+        neighbor = self.neighbor
+        if not neighbor.min_rx or not self._may_send:
             return 0
-        if self.remote_demand and self.state is self.remote_state is State.UP and not self.polling:
+        if neighbor.demand and self.state is neighbor.state is State.UP and not self.poll.active:
             return 0
-        return max(self._effective_tx, self.remote_min_rx)
+        return max(self.poll.tx, neighbor.min_rx)
 
     @property
     def _may_send(self) -> bool:
         """False in the passive role before the first packet of the neighbor (6.8.7)."""
-        return not self.settings.passive or self.remote_discriminator != 0
+        return not self.settings.passive or self.neighbor.discriminator != 0
 
     @property
     def detection_time(self) -> int:
@@ -145,9 +131,10 @@ class Session:
 
         0 before the first packet, and where no periodic packets are wanted.
         """
-        if not self._effective_rx:
+        required, neighbor = self.poll.rx, self.neighbor
+        if not required:
             return 0
-        return self.remote_detect_multiplier * max(self._effective_rx, self.remote_desired_min_tx)
+        return neighbor.detect_multiplier * max(required, neighbor.desired_min_tx)
 
     def longest_gap(self, now: int) -> int:
         """Return the longest time between two packets while the session was Up, in microseconds.
@@ -160,11 +147,11 @@ class Session:
     def echo_transmit_interval(self) -> int:
         """The interval of our echo packets; 0: none are sent (6.8.9)."""
         wanted = self.settings.echo_interval
-        if not wanted or not self.remote_min_echo_rx or self.state is not State.UP:
+        if not wanted or not self.neighbor.min_echo_rx or self.state is not State.UP:
             return 0
         if not self.echo_possible or self.echo_unanswered:
             return 0
-        return max(wanted, self.remote_min_echo_rx)
+        return max(wanted, self.neighbor.min_echo_rx)
 
     def set_echo_possible(self, *, possible: bool) -> None:
         """Take whether echo packets can be sent; intervals of control packets follow."""
@@ -219,21 +206,31 @@ class Session:
 
         Returns why it was discarded, or the octets of an answer that is sent at once, or None.
         """
-        discarded = self._authenticate(packet, now)
-        if discarded is not None:
-            return discarded
+        key, last = self.settings.key, self.last_received
+        if key is not None or packet.authenticated:
+            silent = last is not None and now - last > 2 * self.detection_time
+            discarded = self.received_sequence.check(packet, key, silent=silent)
+            if discarded is not None:
+                return discarded
         if self._is_unproven_restart(packet):
             return Discard.STATE
         echo_before = self.echo_transmit_interval
-        self._take_variables(packet)
+        neighbor = neighbor_of(packet)
+        if neighbor != self.neighbor:
+            self.neighbor = neighbor
+            self.revision += 1
+            self._renew()
         if self.state is State.ADMIN_DOWN:
             return Discard.ADMIN_DOWN
         self._take_time(now)
-        if packet.final and self._poll_sent:
-            self._end_poll()
+        if packet.final and self.poll.sent:
+            self._renew()
+            self.poll.end(self._desired_tx(), self._required_rx())
         before = self.state
-        self._take_state(packet, now)
-        if self.state is before and self.echo_transmit_interval != echo_before:
+        changed = transition(before, packet.state)
+        if changed is not None:
+            self._change(*changed, now)
+        elif self.echo_transmit_interval != echo_before:
             self._apply_intervals()
         self._detect_from(now)
         self.hasten(now)
@@ -243,29 +240,6 @@ class Session:
             return self._encoded(final=True)
         return self._encoded() if self.state is not before else None
 
-    def _end_poll(self) -> None:
-        """Apply the intervals that the neighbor has confirmed."""
-        self.polling = self._poll_sent = False
-        self._renew()
-        if not self._polls_again:
-            self._effective_tx, self._effective_rx = self._desired_tx(), self._required_rx()
-
-    def _authenticate(self, packet: Packet, now: int) -> Discard | None:
-        """Check the authentication section (6.7)."""
-        key = self.settings.key
-        if key is None:
-            return Discard.AUTHENTICATION_UNEXPECTED if packet.authenticated else None
-        if not packet.authenticated:
-            return Discard.AUTHENTICATION_MISSING
-        last = self.last_received
-        if last is not None and now - last > 2 * self.detection_time:
-            self._received_sequence = None
-        sequence = accepted_sequence(packet, key, self._received_sequence)
-        if sequence is None:
-            return Discard.AUTHENTICATION_FAILED
-        self._received_sequence = sequence
-        return None
-
     def _is_unproven_restart(self, packet: Packet) -> bool:
         """True of a Down packet from nowhere, for a multihop session that is Up."""
         return (
@@ -273,56 +247,14 @@ class Session:
             and self.settings.key is None
             and self.state is State.UP
             and not packet.your_discriminator
-            and packet.my_discriminator != self.remote_discriminator
+            and packet.my_discriminator != self.neighbor.discriminator
         )
 
-    def _take_variables(self, packet: Packet) -> None:
-        """Set what the packet has of the neighbor."""
-        received = (
-            packet.my_discriminator,
-            packet.state,
-            packet.diagnostic,
-            packet.required_min_rx,
-            packet.desired_min_tx,
-            packet.detect_multiplier,
-            packet.required_min_echo_rx,
-            packet.independent,
-            packet.demand,
-        )
-        if received == self._remote:
-            return
-        self._remote = received
-        self.revision += 1
-        self._renew()
-        (
-            self.remote_discriminator,
-            self.remote_state,
-            self.remote_diagnostic,
-            self.remote_min_rx,
-            self.remote_desired_min_tx,
-            self.remote_detect_multiplier,
-            self.remote_min_echo_rx,
-            self.remote_independent,
-            self.remote_demand,
-        ) = received
-
-    def _take_state(self, packet: Packet, now: int) -> None:
-        """Change the state as the packet's state demands (6.2, 6.8.6)."""
-        theirs = packet.state
-        if theirs is State.ADMIN_DOWN or (theirs is State.DOWN and self.state is State.UP):
-            if self.state is not State.DOWN:
-                self._change(State.DOWN, Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN, now)
-        elif self.state is State.DOWN:
-            if theirs is State.DOWN:
-                self._change(State.INIT, self.diagnostic, now)
-            elif theirs is State.INIT:
-                self._change(State.UP, Diagnostic.NONE, now)
-        elif self.state is State.INIT and theirs is not State.DOWN:
-            self._change(State.UP, Diagnostic.NONE, now)
-
-    def _change(self, state: State, diagnostic: Diagnostic, now: int) -> None:
-        """Enter another state."""
-        self.state, self.diagnostic, self.since = state, diagnostic, now
+    def _change(self, state: State, diagnostic: Diagnostic | None, now: int) -> None:
+        """Enter another state; without a diagnostic the last one stays."""
+        self.state, self.since = state, now
+        if diagnostic is not None:
+            self.diagnostic = diagnostic
         self.revision += 1
         self.echo_unanswered = False
         if state is State.UP:
@@ -334,18 +266,8 @@ class Session:
     def _apply_intervals(self) -> None:
         """Advertise the present intervals; behind a Poll Sequence where the RFC demands it (6.8.3)."""
         self._renew()
-        desired, required = self._desired_tx(), self._required_rx()
-        if self.state is not State.UP:
-            self.polling = self._poll_sent = self._polls_again = False
-            self._effective_tx, self._effective_rx = desired, required
-            return
-        if desired != self._effective_tx or required != self._effective_rx:
-            # A Final may answer a packet with the intervals before.
-            self._polls_again = self.polling
-            self.polling = True
-        # A longer transmit interval and a shorter receive interval wait for the neighbor's Final.
-        self._effective_tx = min(desired, self._effective_tx)
-        self._effective_rx = max(required, self._effective_rx)
+        up = self.state is State.UP
+        self.poll.apply(self._desired_tx(), self._required_rx(), up=up)
 
     # Time
 
@@ -354,9 +276,7 @@ class Session:
 
         Returns a packet that is sent at once, if any.
         """
-        self.remote_discriminator = 0
-        self.remote_min_rx = 1
-        self._remote = ()
+        self.neighbor = self.neighbor._replace(discriminator=0, min_rx=1)
         return self._down(Diagnostic.CONTROL_DETECTION_TIME_EXPIRED, now)
 
     def echo_failed(self, now: int) -> bytes | None:
@@ -394,12 +314,12 @@ class Session:
         due = self.next_transmission
         self.next_transmission = max(due, now - interval) + self.jittered(interval)
         octets = self._encoded()
-        if self._polls_again and not self.polling:
+        poll = self.poll
+        if poll.follows and not poll.active:
             # One packet without P parts two Poll Sequences.
-            self._polls_again = False
-            self.polling = True
+            poll.begin_next()
             self._renew()
-        elif self.state is State.UP and not self.polling and self.settings.key is None:
+        elif self.state is State.UP and not poll.active and self.settings.key is None:
             self._steady = interval
         return octets
 
@@ -427,7 +347,7 @@ class Session:
             self.hasten(now)
             return self._encoded() if self._may_send else None
         if settings.key != before.key:
-            self._received_sequence = None
+            self.received_sequence = ReceivedSequence()
         self._apply_intervals()
         self._detect_again()
         self.hasten(now)
@@ -444,18 +364,18 @@ class Session:
 
     def _encoded(self, *, final: bool = False) -> bytes:
         """Return the present packet. A packet with F has no P (6.5)."""
-        octets = self._octets
+        octets, poll = self._octets, self.poll
         if final or not octets:
             packet = Packet(
                 diagnostic=self.diagnostic,
                 state=self.state,
-                poll=self.polling and not final,
+                poll=poll.active and not final,
                 final=final,
                 independent=self.settings.independent,
                 demand=False,
                 detect_multiplier=self.settings.detect_multiplier,
                 my_discriminator=self.local_discriminator,
-                your_discriminator=self.remote_discriminator,
+                your_discriminator=self.neighbor.discriminator,
                 desired_min_tx=self._desired_tx(),
                 required_min_rx=self._required_rx(),
                 required_min_echo_rx=self.settings.required_min_echo_rx,
@@ -466,7 +386,7 @@ class Session:
             if not final:
                 self._octets = octets
         self.packets_sent += 1
-        self._poll_sent = self.polling and (self._poll_sent or not final)
+        poll.sent = poll.active and (poll.sent or not final)
         key = self.settings.key
         if key is None:
             return octets
@@ -483,19 +403,20 @@ class Session:
 
     def saved(self) -> Saved:
         """Return what another process has to have to continue the session."""
+        neighbor = self.neighbor
         return Saved(
             self.key,
             self.state,
             self.diagnostic,
             self.local_discriminator,
-            self.remote_discriminator,
-            self.remote_state,
-            self.remote_diagnostic,
-            self.remote_min_rx,
-            self.remote_desired_min_tx,
-            self.remote_detect_multiplier,
-            self.remote_min_echo_rx,
-            self.remote_independent,
+            neighbor.discriminator,
+            neighbor.state,
+            neighbor.diagnostic,
+            neighbor.min_rx,
+            neighbor.desired_min_tx,
+            neighbor.detect_multiplier,
+            neighbor.min_echo_rx,
+            neighbor.independent,
             self._transmit_sequence,
         )
 
@@ -510,21 +431,15 @@ class Session:
         """
         if (saved.state is State.ADMIN_DOWN) is self.settings.admin_down:
             self.state, self.diagnostic = saved.state, saved.diagnostic
-        self.remote_discriminator = saved.remote_discriminator
-        self.remote_state, self.remote_diagnostic = saved.remote_state, saved.remote_diagnostic
-        self.remote_min_rx = saved.remote_min_rx
-        self.remote_desired_min_tx = saved.remote_desired_min_tx
-        self.remote_detect_multiplier = saved.remote_detect_multiplier
-        self.remote_min_echo_rx = saved.remote_min_echo_rx
-        self.remote_independent = saved.remote_independent
+        self.neighbor = neighbor_of_saved(saved)
         ahead = 2 * self.settings.detect_multiplier
         self._transmit_sequence = (saved.transmit_sequence + ahead) % _SEQUENCES
-        self._effective_tx, self._effective_rx = self._desired_tx(), self._required_rx()
+        required = self._required_rx()
         if self.settings.echo_interval:
             # Of echo packets that the other process sent: the neighbor sends once a second.
-            self._effective_rx = max(self._effective_rx, SLOW_INTERVAL)
+            required = max(required, SLOW_INTERVAL)
         # The neighbor may know other intervals: it confirms the present ones.
-        self.polling = self.state is State.UP
+        self.poll = PollSequence(self._desired_tx(), required, active=self.state is State.UP)
         self.last_received = now
         self._detect_from(now)
         self._renew()

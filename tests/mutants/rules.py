@@ -276,9 +276,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "5880",
-        "speaker/bfd/session.py",
-        "self._effective_rx = max(required, self._effective_rx)",
-        "self._effective_rx = required",
+        "speaker/bfd/poll_sequence.py",
+        "self.rx = max(required, self.rx)",
+        "self.rx = required",
     ),
     Mutant(
         "5880",

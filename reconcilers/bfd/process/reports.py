@@ -31,15 +31,15 @@ def session_status(
         since,
         session.ups,
         session.local_discriminator,
-        session.remote_discriminator,
-        session.remote_state,
-        session.remote_diagnostic,
-        session.remote_independent,
+        session.neighbor.discriminator,
+        session.neighbor.state,
+        session.neighbor.diagnostic,
+        session.neighbor.independent,
         session.settings.desired_min_tx,
         session.settings.required_min_rx,
-        session.remote_desired_min_tx,
-        session.remote_min_rx if session.remote_discriminator else 0,
-        session.remote_detect_multiplier,
+        session.neighbor.desired_min_tx,
+        session.neighbor.min_rx if session.neighbor.discriminator else 0,
+        session.neighbor.detect_multiplier,
         session.transmit_interval,
         session.detection_time,
         session.packets_sent,
@@ -74,8 +74,8 @@ def reported_change(change: StateChange, session: Session) -> Change:
         change.remote_diagnostic,
         change.remote_independent,
         session.local_discriminator,
-        session.remote_detect_multiplier
-        * max(session.settings.required_min_rx, session.remote_desired_min_tx),
+        session.neighbor.detect_multiplier
+        * max(session.settings.required_min_rx, session.neighbor.desired_min_tx),
     )
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from speaker.bfd.engine import Engine, Origin, StateChange
 from speaker.bfd.packet import Packet, decode
+from speaker.bfd.poll_sequence import PollSequence
 from speaker.bfd.session import Session
 from speaker.bfd.values import SessionKey, Settings, State
 
@@ -135,3 +136,13 @@ class Pair:
 
     def up(self) -> bool:
         return self.left.state is self.right.state is State.UP
+
+
+def variables_of(session: Session) -> dict[str, object]:
+    """Return the variables of a session, with the parts that change in place."""
+    poll = session.poll
+    return {
+        **vars(session),
+        "poll": [getattr(poll, name) for name in PollSequence.__slots__],
+        "received_sequence": session.received_sequence.number,
+    }

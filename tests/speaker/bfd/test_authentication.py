@@ -6,9 +6,9 @@ import hashlib
 
 import pytest
 
-from speaker.bfd.authentication import accepted_sequence, sign
+from speaker.bfd.authentication import ReceivedSequence, accepted_sequence, sign
 from speaker.bfd.packet import Packet, decode, encode
-from speaker.bfd.values import Key, Settings
+from speaker.bfd.values import Discard, Key, Settings
 from tests.speaker.bfd.test_packet import PACKET
 
 KEY = Key(7, b"secret")
@@ -90,3 +90,27 @@ def test_a_secret_is_not_shown() -> None:
 def test_a_secret_has_1_to_20_octets(secret: bytes) -> None:
     with pytest.raises(ValueError, match="1 to 20 octets"):
         Settings(key=Key(1, secret))
+
+
+class TestReceivedSequence:
+    def test_a_number_is_taken_and_not_accepted_again(self) -> None:
+        received = ReceivedSequence()
+        assert received.check(signed(KEY, 5), KEY, silent=False) is None
+        assert received.number == 5
+        discarded = received.check(signed(KEY, 5), KEY, silent=False)
+        assert discarded is Discard.AUTHENTICATION_FAILED
+
+    def test_after_silence_any_number_is_accepted_if_the_packet_is_authentic(self) -> None:
+        received = ReceivedSequence()
+        received.check(signed(KEY, 500), KEY, silent=False)
+        assert received.check(signed(KEY, 5), Key(7, b"other"), silent=True) is not None
+        assert received.number is None
+        assert received.check(signed(KEY, 5), KEY, silent=True) is None
+        assert received.number == 5
+
+    def test_both_ends_have_a_key_or_none(self) -> None:
+        plain = PACKET._replace(authenticated=False)
+        check = ReceivedSequence().check
+        assert check(plain, None, silent=False) is None
+        assert check(plain, KEY, silent=False) is Discard.AUTHENTICATION_MISSING
+        assert check(signed(KEY, 1), None, silent=False) is Discard.AUTHENTICATION_UNEXPECTED

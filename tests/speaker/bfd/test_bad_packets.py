@@ -12,7 +12,7 @@ from speaker.bfd.authentication import sign
 from speaker.bfd.engine import Origin
 from speaker.bfd.packet import encode
 from speaker.bfd.values import Discard, Key, Settings, State
-from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Pair
+from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Pair, variables_of
 
 
 @pytest.mark.parametrize("position", range(0, 24, 2))
@@ -30,17 +30,21 @@ def test_no_value_of_two_octets_ends_a_session_unless_the_packet_is_valid(positi
         octets = before + value.to_bytes(2) + after
         (valid if _is_valid(octets, session.local_discriminator) else bad).append(octets)
     origin = Origin(RIGHT, LEFT, "", multihop=False, ttl=255)
-    variables, discarded = dict(vars(session)), pair.left.engine.discarded.total()
+    variables, discarded = variables_of(session), pair.left.engine.discarded.total()
     for octets in bad:
         receive(octets, origin, pair.now)
-    assert vars(session) == variables
+    assert variables_of(session) == variables
     assert pair.left.engine.discarded.total() == discarded + len(bad)
     assert not pair.left.engine.sent
     for octets in valid:
         receive(octets, origin, pair.now)
         if position >= 12:
             # Intervals: any value is taken as it is, and no state changes.
-            taken = session.remote_desired_min_tx, session.remote_min_rx, session.remote_min_echo_rx
+            taken = (
+                session.neighbor.desired_min_tx,
+                session.neighbor.min_rx,
+                session.neighbor.min_echo_rx,
+            )
             assert (session.state, taken) == (State.UP, struct.unpack_from("!III", octets, 12))
     assert pair.left.engine.discarded.total() == discarded + len(bad)
     # What the last of them has of the neighbor is replaced by its next packet.
@@ -57,17 +61,17 @@ def test_no_other_value_of_two_octets_of_the_authentication_section_is_taken(pos
     pair = Pair(keyed, keyed)
     pair.run(5 * SECOND)
     session, engine = pair.left.session, pair.left.engine
-    assert session._received_sequence is not None
+    assert session.received_sequence.number is not None
     packet = pair.right.sent[-1][1]._replace(final=False)
-    good_one = sign(encode(packet), key, session._received_sequence + 1)
+    good_one = sign(encode(packet), key, session.received_sequence.number + 1)
     before, after = good_one[:position], good_one[position + 2 :]
     origin = Origin(RIGHT, LEFT, "", multihop=False, ttl=255)
-    variables, discarded = dict(vars(session)), engine.discarded.total()
+    variables, discarded = variables_of(session), engine.discarded.total()
     for value in range(1 << 16):
         octets = before + value.to_bytes(2) + after
         if octets != good_one:
             engine.receive(octets, origin, pair.now)
-    assert vars(session) == variables
+    assert variables_of(session) == variables
     assert not engine.sent
     assert engine.discarded == {Discard.AUTHENTICATION_FAILED: 65_535}
     assert engine.discarded.total() == discarded + 65_535
@@ -116,11 +120,11 @@ def test_each_check_has_its_counter_and_no_other_effect(discard: Discard) -> Non
         engine.discarded.clear()
     engine.sent.clear()
     engine.changes.clear()
-    before = dict(vars(session))
+    before = variables_of(session)
     origin = Origin(RIGHT, LEFT, "", multihop=False, ttl=255)._replace(**where)
     engine.receive(whole, origin, pair.now + 10 * MS)
     assert engine.discarded == {discard: 1}
-    assert vars(session) == before
+    assert variables_of(session) == before
     assert (engine.sent, engine.changes) == ([], [])
 
 

@@ -7,7 +7,7 @@ import pytest
 from speaker.bfd.engine import Engine, Origin
 from speaker.bfd.packet import encode
 from speaker.bfd.values import Diagnostic, Discard, Key, Settings, State
-from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Pair, key_of, new_engine
+from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Pair, key_of, new_engine, variables_of
 from tests.speaker.bfd.test_packet import PACKET
 
 FAST = Settings(desired_min_tx=50 * MS, required_min_rx=50 * MS)
@@ -39,16 +39,16 @@ class TestForgedPackets:
     def test_a_packet_from_elsewhere(self, origin: Origin, discard: Discard, state: State) -> None:
         pair = up()
         engine, session = pair.left.engine, pair.left.session
-        deadline, before = session.detection_deadline, dict(vars(session))
+        deadline, before = session.detection_deadline, variables_of(session)
         packet = PACKET._replace(
             state=state,
-            my_discriminator=session.remote_discriminator,
+            my_discriminator=session.neighbor.discriminator,
             your_discriminator=session.local_discriminator,
         )
         engine.receive(encode(packet), origin, pair.now)
         assert engine.discarded == {discard: 1}
         assert session.detection_deadline == deadline
-        assert vars(session) == before
+        assert variables_of(session) == before
 
     def test_the_packet_before_again_from_elsewhere(self) -> None:
         pair = up()

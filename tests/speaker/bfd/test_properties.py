@@ -15,7 +15,17 @@ from speaker.bfd.engine import Engine, Origin
 from speaker.bfd.packet import encode
 from speaker.bfd.session import Session
 from speaker.bfd.values import Key, Settings, State
-from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Delivery, Pair, good, new_engine
+from tests.speaker.bfd.build import (
+    LEFT,
+    MS,
+    RIGHT,
+    SECOND,
+    Delivery,
+    Pair,
+    good,
+    new_engine,
+    variables_of,
+)
 from tests.speaker.bfd.test_packet import PACKET
 from tests.support.examples import examples
 
@@ -68,7 +78,7 @@ def test_both_are_up_again_when_the_line_is_good(
     pair.run(60 * SECOND)
     assert pair.up()
     for end in pair.ends:
-        assert not end.session.polling
+        assert not end.session.poll.active
         end.changes.clear()
     pair.run(20 * SECOND)
     assert not pair.left.changes
@@ -190,11 +200,11 @@ def test_no_packet_of_another_session_changes_a_state(
     pair.run(5 * SECOND)
     if source == RIGHT and not multihop and yours in {0, pair.left.session.local_discriminator}:
         return
-    before = dict(vars(pair.left.session))
+    before = variables_of(pair.left.session)
     packet = PACKET._replace(
         your_discriminator=yours, my_discriminator=mine, state=state, poll=poll, final=final
     )
     origin = Origin(source, LEFT, "", multihop, 255)
     pair.left.engine.receive(encode(packet), origin, pair.now)
-    assert vars(pair.left.session) == before
+    assert variables_of(pair.left.session) == before
     assert not pair.left.engine.sent

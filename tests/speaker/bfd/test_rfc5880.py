@@ -200,7 +200,7 @@ def test_rfc5880_6_5_each_packet_of_a_poll_sequence_has_p_until_f_is_received() 
     assert polls[1:] == [True] * (len(polls) - 1)
     pair.line = lambda _: Delivery((MS,))
     pair.run(SECOND)
-    assert not pair.left.session.polling
+    assert not pair.left.session.poll.active
     assert not pair.left.sent[-1][1].poll
 
 
@@ -248,10 +248,10 @@ def test_rfc5880_6_7_4_each_meticulous_packet_has_the_next_sequence_number() -> 
 def test_rfc5880_6_8_1_variables_begin_as_the_rfc_demands() -> None:
     session = Alone(replace(FAST, key=KEY)).session
     assert session.local_discriminator
-    assert (session.state, session.remote_state) == (State.DOWN, State.DOWN)
-    assert (session.remote_discriminator, session.diagnostic) == (0, Diagnostic.NONE)
-    assert (session.remote_min_rx, session.remote_demand) == (1, False)
-    assert session._received_sequence is None
+    assert (session.state, session.neighbor.state) == (State.DOWN, State.DOWN)
+    assert (session.neighbor.discriminator, session.diagnostic) == (0, Diagnostic.NONE)
+    assert (session.neighbor.min_rx, session.neighbor.demand) == (1, False)
+    assert session.received_sequence.number is None
     assert session._desired_tx() >= SECOND
 
 
@@ -269,7 +269,7 @@ def test_rfc5880_6_8_1_the_neighbors_discriminator_is_forgotten_after_the_detect
     alone = Alone()
     alone.come_up()
     list(alone.until(alone.now + SECOND))
-    assert alone.session.remote_discriminator == 0
+    assert alone.session.neighbor.discriminator == 0
 
 
 def test_rfc5880_6_8_1_any_sequence_number_is_taken_after_twice_the_detection_time() -> None:
@@ -283,7 +283,7 @@ def test_rfc5880_6_8_1_any_sequence_number_is_taken_after_twice_the_detection_ti
     list(alone.until(alone.now + 2 * MS))
     alone.receive(FIRST, KEY, 7)
     assert alone.engine.discarded.total() == 1
-    assert alone.session.remote_state is State.DOWN
+    assert alone.session.neighbor.state is State.DOWN
 
 
 def test_rfc5880_6_8_2_no_packet_is_sent_sooner_than_the_longer_interval_less_jitter() -> None:
@@ -381,10 +381,10 @@ def test_rfc5880_6_8_6_no_echo_required_ends_the_sending_of_echo_packets() -> No
 def test_rfc5880_6_8_6_a_final_ends_the_poll_sequence() -> None:
     alone = Alone()
     alone.come_up()
-    assert alone.session.polling
+    assert alone.session.poll.active
     list(alone.until(alone.now + 50 * MS))
     alone.receive(alone.to_us(final=True))
-    assert not alone.session.polling
+    assert not alone.session.poll.active
 
 
 def test_rfc5880_6_8_6_a_discarded_packet_does_not_move_the_detection_time() -> None:

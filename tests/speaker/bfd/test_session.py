@@ -62,7 +62,7 @@ class TestStateMachine:
         assert change.after is State.DOWN
         assert change.diagnostic is Diagnostic.CONTROL_DETECTION_TIME_EXPIRED
         assert 100 * MS <= change.time - began <= 151 * MS
-        assert pair.left.session.remote_discriminator == 0
+        assert pair.left.session.neighbor.discriminator == 0
 
     def test_both_are_up_again_when_the_line_is(self) -> None:
         pair = established()
@@ -173,7 +173,7 @@ class TestTimers:
         assert not pair.left.changes
         assert not pair.right.changes
         assert pair.left.session.detection_time == 3 * interval
-        assert not pair.left.session.polling
+        assert not pair.left.session.poll.active
 
     def test_a_longer_interval_waits_for_the_final(self) -> None:
         pair = established()
@@ -203,7 +203,7 @@ class TestTimers:
         polls = [packet.poll for _, packet in pair.left.sent if not packet.final]
         runs = "".join("P" if poll else "-" for poll in polls).strip("-")
         assert "-" in runs
-        assert not pair.left.session.polling
+        assert not pair.left.session.poll.active
         assert not pair.left.changes
 
     def test_a_poll_is_answered_at_once_without_p(self) -> None:
@@ -249,7 +249,7 @@ class TestAuthentication:
         for end in pair.ends:
             end.session._transmit_sequence = (1 << 32) - 5
         for end in pair.ends:
-            end.session._received_sequence = (1 << 32) - 6
+            end.session.received_sequence.number = (1 << 32) - 6
         pair.run(5 * SECOND)
         assert not pair.left.changes
 
