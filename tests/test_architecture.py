@@ -15,6 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("cells", "reconcilers", "resources", "speaker", "statedb", "cmd")
+MAX_LINES = 450
+"""Of a module."""
 BEFORE_CODE = (tokenize.ENCODING, tokenize.COMMENT, tokenize.NL)
 
 
@@ -73,6 +75,18 @@ def _says_what_it_is_for(path: Path) -> bool:
 
 def test_every_module_says_what_it_is_for() -> None:
     assert [p for p in _modules(*ROOMS, "tests", "bench") if not _says_what_it_is_for(p)] == []
+
+
+def test_no_file_of_the_product_is_too_long_to_read_at_once() -> None:
+    """A longer one has a second thought, which gets a module and a name of its own."""
+    lines = {path: path.read_bytes().count(b"\n") for path in _modules(*ROOMS)}
+    assert lines
+    long = [
+        f"{path.relative_to(ROOT)}: {count} lines"
+        for path, count in sorted(lines.items())
+        if count > MAX_LINES
+    ]
+    assert long == []
 
 
 def test_the_standard_librarys_cmd_stays_importable() -> None:

@@ -90,13 +90,13 @@ class NodeConfiguration:
         ``intents`` are in effect, ``pending`` the dialects that have not been read, ``problems`` what
         concerns dialects as a whole.
         """
-        found = [*problems]
+        all_problems = [*problems]
         rows: dict[RowKind[Any], list[Any]] = {kind: [] for kind in OF_DIALECTS}
         for name, intent in intents.items():
-            found += intent.problems_of(name)
+            all_problems += intent.problems_of(name)
             for kind, of_kind in marked(intent, OF_DIALECTS, name).items():
                 rows[kind] += of_kind
-        instances, of_dialects = rows[IntentTables.instances], len(found)
+        instances, of_dialects = rows[IntentTables.instances], len(all_problems)
         peers = configurable(
             (
                 peer
@@ -104,9 +104,9 @@ class NodeConfiguration:
                 else replace(peer, route_set=f"{peer.dialect}-{peer.route_set}")
                 for peer in rows[IntentTables.peers]
             ),
-            found,
+            all_problems,
         )
-        found += vrf_problems(instances, context.host, context.node)
+        all_problems += vrf_problems(instances, context.host, context.node)
         arbitrated = arbitrate(
             instances,
             peers,
@@ -115,7 +115,7 @@ class NodeConfiguration:
             [row.dialect for row in pending],
         )
         self.owners = arbitrated.owners
-        found += arbitrated.problems
+        all_problems += arbitrated.problems
         if self._pieces.fill_slice(len(peers) * PIECES_OF_PEER):
             yield
         drain_reason = drain.reason(node, self._options)
@@ -125,10 +125,10 @@ class NodeConfiguration:
         learned_limits = self._intent.learned_limits.all(snapshot)
         rows[IntentTables.instances] = arbitrated.instances
         rows[IntentTables.peers] = self._peer_limits.apply(sessions, learned_limits)
-        conditions = with_unconfigured(rows[IntentTables.conditions], found[of_dialects:])
+        conditions = with_unconfigured(rows[IntentTables.conditions], all_problems[of_dialects:])
         rows[IntentTables.conditions] = list(conditions)
         rows[IntentTables.pending_dialects] = list(pending)
-        return Configuration(rows, arbitrated.peers, found)
+        return Configuration(rows, arbitrated.peers, all_problems)
 
     def write(
         self, txn: WriteTxn, snapshot: Snapshot, configuration: Configuration

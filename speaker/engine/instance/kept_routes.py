@@ -36,9 +36,9 @@ class KeptRoutes:
             self._remove(established)
 
     def resume(self, peer: Peer) -> tuple[EstablishedPeer | None, SourceSession | None]:
-        """Return, for a new session, the one with the stale routes, and the one that is being removed.
+        """Return the last session if its routes are stale, and the source of routes being removed.
 
-        The stale routes are the new session's from now on.
+        For a new session of the peer, which has the stale routes from now on.
         """
         departed = self.departed.get(peer)
         return self.peers.pop(peer, None), None if departed is None else departed.source.session

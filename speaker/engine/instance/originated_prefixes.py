@@ -1,6 +1,6 @@
 """Changes of the originated prefixes, in slices: one after the other, in their order.
 
-Each change is the difference of two configurations. One that overtook another would leave a prefix
+Each change is the difference of two configurations. Out of order they would leave a prefix
 that the later configuration does not have.
 """
 
