@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from speaker.bfd.engine import Engine, Origin, StateChange
 from speaker.bfd.packet import Packet, decode
@@ -138,7 +138,7 @@ class Pair:
         return self.left.state is self.right.state is State.UP
 
 
-def variables_of(session: Session) -> dict[str, object]:
+def variables_of(session: Session) -> dict[str, Any]:
     """Return the variables of a session, with the parts that change in place."""
     poll = session.poll
     return {
