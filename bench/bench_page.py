@@ -1,8 +1,10 @@
 """What the history and the page cost a change: both off, and on with one page open, side by side.
 
 Agents of the same manifests run at once, each with its sinks, and a round changes the Service of each
-of them (`bench.bench_tracing`): a busy machine slows all alike. The page is read as a browser does: the
-stream of revisions, and after each of its events the status with the sessions, and the last changes.
+of them (`bench.bench_tracing`): a busy machine slows all alike. The page is read as a browser does that
+shows the changes: the stream of revisions; the last changes after an event with another revision of the
+history; the head of the page, which has the status with the sessions, where its revision differs and
+every 30 seconds.
 Printed are the median time from the file to all sessions, and the processor time of the agent over the
 whole run for each change, which decides.
 
@@ -14,10 +16,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import http.client
+import json
 import statistics
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from bench.bench_tracing import cpu_ms, measure, running
@@ -28,7 +33,9 @@ OFF = ("--history-entries", "0", "--disable-cell", "page")
 HISTORY = ("--disable-cell", "page")
 ON = ("--page-address", str(PORT))
 VARIANTS = {"off": OFF, "off, once more": OFF, "history": HISTORY, "history and a page": ON}
-VIEWS = ("/v1/status", "/v1/process", "/v1/history?limit=200")
+HEAD = ("/v1/status", "/v1/process")
+CHANGES = ("/v1/history?limit=200",)
+HEAD_SECONDS = 30.0
 
 
 def get(path: str) -> None:
@@ -40,19 +47,33 @@ def get(path: str) -> None:
 
 
 @contextmanager
-def one_page() -> Iterator[list[int]]:
-    """Have one page open; the list has the number of its readings."""
-    readings = [0]
+def one_page() -> Iterator[Counter[str]]:
+    """Have one page open; yields the numbers of its readings."""
+    readings: Counter[str] = Counter()
     stream = http.client.HTTPConnection("127.0.0.1", PORT, timeout=30)
     stream.request("GET", "/v1/live", headers={"Accept": "text/event-stream"})
     answer = stream.getresponse()
 
     def follow() -> None:
+        before: dict[str, int] = {}
+        head_at = 0.0
         while line := answer.readline():
-            if line.startswith(b"data: "):
-                for path in VIEWS:
-                    get(path)
-                readings[0] += 1
+            if not line.startswith(b"data: "):
+                continue
+            item = json.loads(line[len(b"data: ") :])
+            differing = {name for name, value in item.items() if before.get(name) != value}
+            before = item
+            readings["events"] += 1
+            if "history" in differing:
+                read("changes", CHANGES)
+            if "state" in differing or time.monotonic() - head_at > HEAD_SECONDS:
+                head_at = time.monotonic()
+                read("head", HEAD)
+
+    def read(part: str, paths: Sequence[str]) -> None:
+        for path in paths:
+            get(path)
+        readings[part] += 1
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
@@ -75,6 +96,7 @@ def main() -> int:
         measure(sides, 3)  # imports of the first readings; the last address is not the next one
         for side in sides:
             side.times.clear()
+        readings.clear()
         before = [cpu_ms(side.pid) for side in sides]
         measure(sides, args.rounds)
         spent = [
@@ -87,7 +109,7 @@ def main() -> int:
     for side, took, used in zip(sides, times, spent, strict=True):
         cells = (f"{v:>7.2f} {v / of:>6.3f}" for v, of in ((took, times[0]), (used, spent[0])))
         print(f"{side.name:<20} {' '.join(cells)}")
-    print(f"{readings[0]} readings of the page")
+    print(f"the page: {dict(readings)}")
     return 0 if spent[-1] <= GOAL * spent[0] else 1
 
 

@@ -12,7 +12,7 @@ import operator
 import threading
 import weakref
 from bisect import bisect_right
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -42,6 +42,10 @@ class LogEntry(NamedTuple):
 _change: Final = operator.attrgetter("change")
 _revision: Final = operator.attrgetter("change.revision")
 _seen: Final = operator.attrgetter("seen")
+
+
+Apart: TypeAlias = Callable[[int, int], bool]
+"""Whether two changes of a row, by their revisions, are both of interest."""
 
 
 class ChangeLog:
@@ -162,10 +166,14 @@ class ChangeIterator(Generic[T]):
         for _ in self.release(size):
             yield []
 
-    def read(self, txn: ReadTxn, size: int = SLICE) -> Generator[list[Change[T]], None, None]:
+    def read(
+        self, txn: ReadTxn, size: int = SLICE, apart: Apart | None = None
+    ) -> Generator[list[Change[T]], None, None]:
         """As `slices`, for a reader with a snapshot of before: `release` follows once that is dropped.
 
         Until then the log has the rows that were replaced, which a snapshot would release all at once.
+        With ``apart`` a row has several changes where two are apart, as far as the log has them
+        (a long log has the last ones).
         """
         if self._closed:
             return
@@ -176,7 +184,8 @@ class ChangeIterator(Generic[T]):
                 state = self._base
             changes = yield from _all_rows(state, size)
         elif state.revision > self.seen:
-            changes = yield from _last_changes(self._log.between(self.seen, state.revision), size)
+            entries = self._log.between(self.seen, state.revision)
+            changes = yield from _last_changes(entries, size, apart)
         else:
             return
         changes.reverse()
@@ -221,8 +230,13 @@ def _all_rows(state: TableState, size: int) -> Sliced[list[Change[Any]]]:
     return runs[0] if runs else []
 
 
-def _last_changes(entries: list[LogEntry], size: int) -> Sliced[list[Change[Any]]]:
-    """Return the last change of each row, in the order of their revisions."""
+def _last_changes(
+    entries: list[LogEntry], size: int, apart: Apart | None
+) -> Sliced[list[Change[Any]]]:
+    """Return the last change of each row, in the order of their revisions.
+
+    Also each change that is apart from the next one of its row.
+    """
     last: dict[Path, Change[Any]] = {}
     for start in range(0, len(entries), size):
         if start:
@@ -235,7 +249,18 @@ def _last_changes(entries: list[LogEntry], size: int) -> Sliced[list[Change[Any]
         if start:
             yield []
         some = entries[start : start + size]
-        changes += [entry.change for entry in some if last[entry.path] is entry.change]
+        if apart is None:
+            changes += [entry.change for entry in some if last[entry.path] is entry.change]
+            continue
+        # From the end: `last` has the next change of each row, and at the end its first one.
+        some = entries[len(entries) - start - len(some) : len(entries) - start]
+        for path, change, _ in reversed(some):
+            following = last[path]
+            if following is change or apart(change.revision, following.revision):
+                changes.append(change)
+            last[path] = change
+    if apart is not None:
+        changes.reverse()
     return changes
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import operator
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -40,6 +41,8 @@ ANNOTATIONS: Final = "metadata.annotations."
 """Other programs keep passwords in annotations: of these only the names are shown."""
 
 
+PLAIN: Final = frozenset((bool, bytes, float, int, str, type(None)))
+"""Types without members: their values are compared at once."""
 Leaf: TypeAlias = tuple[str, Any, Any]
 """A field, and its two values."""
 
@@ -84,9 +87,11 @@ def _leaves(path: str, old: Any, new: Any) -> Iterator[Leaf | None]:  # noqa: AN
         yield path, old, new
         return
     before, after = before or {}, after or {}
-    for name in dict.fromkeys((*before, *after)):
-        inner = f"{path}.{name}" if path else str(name)
-        yield from _leaves(inner, before.get(name), after.get(name))
+    for name in before if before.keys() == after.keys() else dict.fromkeys((*before, *after)):
+        old, new = before.get(name), after.get(name)
+        if old is new or (type(old) in PLAIN and type(old) is type(new) and old == new):
+            continue
+        yield from _leaves(f"{path}.{name}" if path else str(name), old, new)
 
 
 def _elements(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[Leaf | None]:
@@ -122,15 +127,29 @@ def _common(old: Sequence[Any], new: Sequence[Any]) -> Generator[None, None, int
 
 def _members(value: object) -> Mapping[Any, Any] | None:
     """Return the members of a struct or a mapping; None for another value."""
+    if type(value) in PLAIN:
+        return None
     if isinstance(value, msgspec.Struct):
-        return {encoded: getattr(value, name) for encoded, name in _fields(type(value))}
-    return value if isinstance(value, Mapping) else None
+        names, values = _fields(type(value))
+        return dict(zip(names, values(value), strict=True))
+    # The abstract class takes longer than all else here.
+    return value if isinstance(value, dict | Mapping) else None
 
 
 @functools.cache
-def _fields(struct: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of a struct, by their names in JSON and in Python."""
-    return tuple((field.encode_name, field.name) for field in msgspec.structs.fields(struct))
+def _fields(
+    struct: type[msgspec.Struct],
+) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Return the names of a struct's fields in JSON, and what reads their values."""
+    fields = msgspec.structs.fields(struct)
+    names = tuple(field.name for field in fields)
+    # With less than two names `attrgetter` returns no tuple.
+    values: Callable[[Any], tuple[Any, ...]] = (
+        operator.attrgetter(*names)
+        if len(names) > 1
+        else lambda value: tuple(getattr(value, name) for name in names)
+    )
+    return tuple(field.encode_name for field in fields), values
 
 
 def _is_empty(value: object) -> bool:
@@ -141,7 +160,7 @@ def _text(field: str, value: Any) -> str | None:  # noqa: ANN401
     """Return a value as text; None for an absent or empty one."""
     if _is_empty(value):
         return None
-    if isinstance(value, SecretValue) or SECRET.search(field) or field.startswith(ANNOTATIONS):
+    if isinstance(value, SecretValue) or _is_withheld(field):
         return WITHHELD
     if isinstance(value, str):
         text = value
@@ -154,6 +173,12 @@ def _text(field: str, value: Any) -> str | None:  # noqa: ANN401
     if "\n" in text:
         return f"{text.count(chr(10)) + 1} lines"
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."
+
+
+@functools.lru_cache(1024)
+def _is_withheld(field: str) -> bool:
+    """Whether no value of a field is shown."""
+    return SECRET.search(field) is not None or field.startswith(ANNOTATIONS)
 
 
 def _hidden(value: object) -> str:

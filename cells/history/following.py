@@ -1,18 +1,23 @@
 """Follows the tables and the speaker's events, and adds their changes to the log.
 
 Tables are followed from the first complete round of the intent on: what a start reads is no change.
-They are read some time after a change, behind the work that it causes. A row that changed several times
-in between is one change. What a storm changes beyond the allowance of its kind is counted.
+They are read some time after a change, behind the work that it causes; an entry has the time of the
+commit. While changes go on they are read together, every two seconds. Changes of a row within a quarter
+of a second are one change, of the last commit. What a storm changes beyond the allowance of its kind is
+counted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import operator
 import time
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 from reactivex import operators
@@ -26,13 +31,17 @@ from cells.hive.rounds import in_slices
 from cells.hive.signal import Signal
 from cells.intent.cell import IntentLoop
 from cells.speaker.events import SpeakerEvents
+from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from speaker.api import Event
-from statedb import Change, ChangeIterator, Database, Snapshot
+from statedb import ChangeIterator, Database, Key, Snapshot, Table
 
 SETTLE_SECONDS: Final = 0.25
-"""From the first change to the reading: routes have been sent by then."""
+"""From the first change to the reading: routes have been sent by then. Changes of a row that follow one
+another sooner are one change."""
+BUSY_SECONDS: Final = 2.0
+"""From one reading to the next: of several changes at once each takes half of the time."""
 BURST: Final = 400
 """Entries of one kind at once."""
 PER_SECOND: Final = 40.0
@@ -40,6 +49,20 @@ PER_SECOND: Final = 40.0
 SLICE: Final = 20
 """Entries between two turns of the loop: about a millisecond."""
 NOT_LISTED: Final = "changes that are counted only, as there were too many at once"
+
+Followed: TypeAlias = tuple[Recorded, ChangeIterator[Any]]
+Times: TypeAlias = Sequence[tuple[int, float]]
+"""The commits of a table: its revision, and when it was reached (seconds since the epoch)."""
+_moment: Final = operator.attrgetter("time")
+
+
+class Found(NamedTuple):
+    """A change that becomes an entry."""
+
+    time: float
+    recorded: Recorded
+    old: Any
+    new: Any
 
 
 class Allowance:
@@ -60,6 +83,55 @@ class Allowance:
         return granted
 
 
+class Commits:
+    """When tables were committed, and the waking of their reader some time after the first commit."""
+
+    def __init__(self, wall: Callable[[], float]) -> None:
+        self._wall = wall
+        self._loop = asyncio.get_running_loop()
+        self._times: dict[Table[Any], list[tuple[int, float]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = asyncio.Event()
+        self._taken = float("-inf")
+
+    def follow(self, tables: Iterable[Table[Any]], stack: ExitStack) -> None:
+        """Note the commits of tables until the stack is closed."""
+        for table in tables:
+            subscription = table.observable.subscribe(partial(self._note, table))
+            stack.callback(subscription.dispose)
+        stack.callback(self._stop)
+
+    async def wait(self) -> None:
+        """Wait until some time has passed since the first commit that was not taken."""
+        await self._due.wait()
+
+    def take(self) -> Mapping[Table[Any], Times]:
+        """Return the commits since the last call."""
+        times, self._times = self._times, {}
+        self._stop()
+        self._due.clear()
+        self._taken = self._loop.time()
+        return times
+
+    def hasten(self) -> bool:
+        """Wake the reader at once if there are commits to take; returns whether there are."""
+        if self._times:
+            self._due.set()
+        return bool(self._times)
+
+    def _note(self, table: Table[Any], revision: int) -> None:
+        self._times.setdefault(table, []).append((revision, self._wall()))
+        if self._timer is None:
+            now = self._loop.time()
+            at = max(now + SETTLE_SECONDS, self._taken + BUSY_SECONDS)
+            self._timer = self._loop.call_at(at, self._due.set)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 class HistoryFollower:
     """The job that follows the tables."""
 
@@ -73,8 +145,10 @@ class HistoryFollower:
         log: HistoryLog,
         jobs: Jobs,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._database = database
+        self._wall = wall
         self._intent = intent
         self._log = log
         self._recorded = recorded_tables(tables, intent_tables)
@@ -83,6 +157,9 @@ class HistoryFollower:
         self._peers = intent_tables.peers
         self._before: Snapshot | None = None
         """The tables as they were read last."""
+        self._commits: Commits | None = None
+        self._waiting: list[HistoryItem] = []
+        """Entries of events behind changes of tables that are read at once."""
         # A session that fails a thousand times a second is a storm, too.
         events.observable.pipe(
             operators.map(self._entry),
@@ -106,9 +183,14 @@ class HistoryFollower:
         return () if row is None else tuple(map(str, row.origins[:MOST_CAUSES]))
 
     def _add(self, item: HistoryItem | None) -> None:
-        """Add the entry of an event."""
-        if item is not None:
-            self._log.add(item if self._of_events.take(1) else counted(item.kind, 1))
+        """Add the entry of an event, behind what has changed before it."""
+        if item is None:
+            return
+        item = item if self._of_events.take(1) else counted(item.kind, 1)
+        if self._commits is not None and self._commits.hasten():
+            self._waiting.append(item)
+        else:
+            self._log.add(item)
 
     async def _run(self) -> None:
         complete = self._intent.done.pipe(
@@ -118,57 +200,82 @@ class HistoryFollower:
             while not self._intent.complete:
                 await signal.wait()
         with ExitStack() as stack:
-            before = self._before = self._database.snapshot()
+            self._before = self._database.snapshot()
             followed = [
                 (recorded, stack.enter_context(closing(recorded.table.changes(self._database))))
                 for recorded in self._recorded
             ]
             for _, iterator in followed:
-                iterator.skip(before)
-            self._log.add(_start(before, self._recorded))
-            observables = [recorded.table.observable for recorded in self._recorded]
-            signal = stack.enter_context(Signal(*observables))
+                iterator.skip(self._before)
+            self._log.add(_start(self._before, self._recorded))
+            commits = self._commits = Commits(self._wall)
+            stack.callback(self._stop)
+            commits.follow((recorded.table for recorded in self._recorded), stack)
             while True:
-                await signal.wait()
-                await asyncio.sleep(SETTLE_SECONDS)
+                await commits.wait()
+                times = commits.take()
+                events, self._waiting = self._waiting, []
+                changed = [each for each in followed if each[0].table in times]
                 after = self._database.snapshot()
-                changed = self._database.changed(before.revisions, after)
-                for recorded, iterator in followed:
-                    if recorded.table in changed:
-                        await self._follow(recorded, iterator, before, after)
-                before = self._before = after
-                for _, iterator in followed:
-                    for _ in iterator.release():
-                        await asyncio.sleep(0)
+                await in_slices(self._entries(changed, times, self._before, after))
+                for item in events:
+                    self._log.add(item)
+                # The rows that were replaced are released with the changes, in slices.
+                self._before = after
+                for _, iterator in changed:
+                    await in_slices(iterator.release())
 
-    async def _follow(
+    def _stop(self) -> None:
+        self._commits = None
+        for item in self._waiting:
+            self._log.add(item)
+        self._waiting = []
+
+    def _entries(
         self,
-        recorded: Recorded,
-        iterator: ChangeIterator[Any],
+        changed: Sequence[Followed],
+        commits: Mapping[Table[Any], Times],
         before: Snapshot,
         after: Snapshot,
-    ) -> None:
-        """Add the changes of one table between two snapshots."""
-        allowance = self._allowances[recorded.kind]
-        beyond = 0
-        for changes in iterator.read(after):
-            granted = allowance.take(len(changes))
-            beyond += len(changes) - granted
-            for group in _groups(changes[:granted]):
-                now = _now()
-                for change in group:
-                    old = recorded.table.get(before, recorded.key(change.row))
-                    new = None if change.deleted else change.row
-                    if old is None and new is None:
-                        continue  # came and went in between
-                    item = await in_slices(recorded.entry(old, new, now))
-                    if item is not None:
-                        self._log.add(item)
-                await asyncio.sleep(0)
-            if not granted:
-                await asyncio.sleep(0)
-        if beyond:
-            self._log.add(counted(recorded.kind, beyond))
+    ) -> Slices[None]:
+        """Add the changes of tables between two snapshots, in the order of their commits."""
+        found: list[Found] = []
+        beyond: dict[str, int] = {}
+        for recorded, iterator in changed:
+            times = commits[recorded.table]
+            allowance = self._allowances[recorded.kind]
+            present: dict[Key, Any] = {}
+            for changes in iterator.read(after, apart=partial(_apart, times)):
+                granted = allowance.take(len(changes))
+                for change in changes[:granted]:
+                    key = recorded.key(change.row)
+                    old = present[key] if key in present else recorded.table.get(before, key)
+                    new = present[key] = None if change.deleted else change.row
+                    if old is not None or new is not None:  # else it came and went in between
+                        found.append(Found(_time_of(times, change.revision), recorded, old, new))
+                if granted < len(changes):
+                    beyond[recorded.kind] = beyond.get(recorded.kind, 0) + len(changes) - granted
+                if granted < len(changes) or not changes or granted > SLICE:
+                    yield
+        found.sort(key=_moment)
+        pieces = Pieces(SLICE)
+        for at, recorded, old, new in found:
+            item = yield from recorded.entry(old, new, _as_time(at))
+            if item is not None:
+                self._log.add(item)
+            if pieces.fill_slice():
+                yield
+        for kind, number in beyond.items():
+            self._log.add(counted(kind, number))
+
+
+def _time_of(commits: Times, revision: int) -> float:
+    """Return the time of the commit that has a revision."""
+    return commits[bisect_left(commits, (revision,))][1]
+
+
+def _apart(commits: Times, revision: int, following: int) -> bool:
+    return _time_of(commits, following) - _time_of(commits, revision) >= SETTLE_SECONDS
 
 
 def counted(kind: str, number: int) -> HistoryItem:
@@ -187,10 +294,9 @@ def _start(snapshot: Snapshot, recorded: Sequence[Recorded]) -> HistoryItem:
     )
 
 
-def _groups(changes: Sequence[Change[Any]]) -> Iterator[Sequence[Change[Any]]]:
-    return (changes[start : start + SLICE] for start in range(0, len(changes), SLICE))
-
-
 def _now() -> datetime:
-    now = datetime.now(UTC)
-    return now.replace(microsecond=now.microsecond // 1000 * 1000)
+    return _as_time(time.time())
+
+
+def _as_time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(int(seconds * 1000) / 1000, UTC)

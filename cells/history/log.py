@@ -66,8 +66,8 @@ class HistoryLog:
         """Add a change; node and sequence are the log's, and so is the length of its message."""
         message = item.message
         if message is not None and len(message) > MOST_OF_A_MESSAGE:
-            message = f"{message[: MOST_OF_A_MESSAGE - 3]}..."
-        self._added.on_next(self._add(replace(item, node=self.node, message=message)))
+            item = replace(item, message=f"{message[: MOST_OF_A_MESSAGE - 3]}...")
+        self._added.on_next(self._add(item, self.node))
 
     def restore(self, items: Iterable[HistoryItem]) -> None:
         """Add the entries of an earlier process, the oldest first, before its own."""
@@ -76,9 +76,9 @@ class HistoryLog:
         self._of_object.clear()
         self._of_kind.clear()
         for item in (*items, *present):
-            self._add(item)
+            self._add(item, item.node)
 
-    def _add(self, item: HistoryItem) -> HistoryItem:
+    def _add(self, item: HistoryItem, node: str) -> HistoryItem:
         identity = (item.kind, item.name, item.route_set)
         numbers = self._of_object.setdefault(identity, deque())
         if numbers:
@@ -91,7 +91,7 @@ class HistoryLog:
                     first_time=last.first_time or last.event_time,
                 )
         self._sequence += 1
-        item = replace(item, sequence=self._sequence)
+        item = replace(item, node=node, sequence=self._sequence)
         numbers.append(self._sequence)
         self._items[self._sequence] = item
         self._of_kind.setdefault(item.kind, OrderedDict())[self._sequence] = None

@@ -77,7 +77,7 @@ def _of_kind(tables: Tables, kind: Kind[Any]) -> Recorded:
         kind.name,
         tables.of(kind),
         lambda row: row.key,
-        lambda row: "/".join(part for part in row.key if part),
+        lambda row: "/".join(filter(None, row.key)),
         fields,
         lambda old, new: [
             f"{owner.kind}/{owner.name}" for owner in (new or old).metadata.owner_references

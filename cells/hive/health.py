@@ -34,21 +34,41 @@ class Status(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     time: datetime
 
 
+class HealthChanges:
+    """Numbers of changes in a whole tree: equal ones are the same state."""
+
+    __slots__ = ("levels", "reports")
+
+    def __init__(self) -> None:
+        self.levels = 0
+        """Of levels, and of scopes that come and go."""
+        self.reports = 0
+        """Of levels and messages."""
+
+    def note(self, *, level: bool) -> None:
+        """Note a change of a message, or of a level."""
+        self.reports += 1
+        self.levels += level
+
+
 class Health:
     """One scope of the tree. Call it from the loop's thread only.
 
     A scope without a report has no status of its own and is not reported.
     """
 
-    __slots__ = ("_children", "_clock", "_siblings", "_status", "path")
+    __slots__ = ("_children", "_clock", "_siblings", "_status", "changes", "path")
 
     def __init__(
         self,
         path: tuple[str, ...] = (),
         clock: Callable[[], float] = time.time,
         siblings: dict[str, Health] | None = None,
+        changes: HealthChanges | None = None,
     ) -> None:
         self.path = path
+        self.changes = HealthChanges() if changes is None else changes
+        """Of the whole tree."""
         self._clock = clock
         self._siblings = {} if siblings is None else siblings
         self._children: dict[str, Health] = {}
@@ -58,7 +78,9 @@ class Health:
         """Return the scope of that name below this one, the same object every time."""
         child = self._children.get(name)
         if child is None:
-            child = self._children[name] = Health((*self.path, name), self._clock, self._children)
+            child = self._children[name] = Health(
+                (*self.path, name), self._clock, self._children, self.changes
+            )
         return child
 
     def ok(self, message: str = "") -> None:
@@ -79,6 +101,7 @@ class Health:
             del self._siblings[self.path[-1]]
         self._children.clear()
         self._status = None
+        self.changes.note(level=True)
 
     @property
     def status(self) -> Status | None:
@@ -105,6 +128,7 @@ class Health:
         old = self._status
         if old is not None and (old.level, old.message) == (level, message):
             return
+        self.changes.note(level=old is None or old.level is not level)
         now = datetime.fromtimestamp(self._clock(), UTC)
         self._status = Status(path=self.path, level=level, message=message, time=now)
 

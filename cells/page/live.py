@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from reactivex import Observable
@@ -31,18 +31,12 @@ MOST_SECONDS: Final = 10.0
 class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
     """The revisions of the views of the page; a view whose revision differs is read again."""
 
+    state: int
+    """Of the page's head: sessions, problems, levels of health."""
     sessions: int
     routes: int
     history: int
     health: int
-
-
-class _Revisions(NamedTuple):
-    """What a page is sent, and the part of it that is sent soon."""
-
-    item: LiveItem
-    state: tuple[int, ...]
-    """Sessions, and the levels of health; not its texts, which change with each round of work."""
 
 
 def live_stream(
@@ -54,23 +48,24 @@ def live_stream(
 ) -> ApiStream:
     """Return the stream of revisions."""
 
-    def now() -> _Revisions:
+    def now() -> LiveItem:
         snapshot = database.snapshot()
-        parts = [(part.path, part.level, part.message) for part in health.report()]
-        item = LiveItem(
-            sessions=sessions.table.revision(snapshot),
+        of_sessions = sessions.table.revision(snapshot)
+        of_problems = intent.problems.revision(snapshot)
+        return LiveItem(
+            # A sum of numbers that only grow. Texts of health change with each round of work.
+            state=of_sessions + of_problems + health.changes.levels,
+            sessions=of_sessions,
             routes=intent.routes.revision(snapshot),
             history=0 if log is None else log.sequence,
-            # Of equal texts the hash is equal within a process.
-            health=hash(tuple(parts)) & 0xFFFFFFFF,
+            health=health.changes.reports,
         )
-        return _Revisions(item, (item.sessions, hash(tuple(part[:2] for part in parts))))
 
     async def follow() -> AsyncGenerator[Sequence[LiveItem]]:
         observables: list[Observable[Any]] = [sessions.table.observable, intent.routes.observable]
         if log is not None:
             observables.append(log.added)
-        before: _Revisions | None = None
+        before: LiveItem | None = None
         clock = asyncio.get_running_loop().time
         busy_until = float("-inf")
         with Signal(*observables) as signal:
@@ -80,12 +75,11 @@ def live_stream(
                 await asyncio.sleep(LEAST_SECONDS if before is not None else 0)
                 present = now()
                 while before is not None and present.state == before.state:
-                    if present.item == before.item or clock() >= busy_until:
+                    if present == before or clock() >= busy_until:
                         break
                     await asyncio.sleep(LEAST_SECONDS)
                     present = now()
-                same = before is not None and present.item == before.item
-                yield [] if same else [present.item]
+                yield [] if present == before else [present]
                 if before is not None:
                     busy_until = clock() + BUSY_SECONDS
                 before = present

@@ -19,7 +19,7 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         """Return ``Kind/namespace/name`` or ``Kind/name``."""
-        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+        return "/".join(filter(None, (self.kind, self.namespace, self.name)))
 
 
 def ref_to(kind: Kind[Any], row: Resource) -> ObjectRef:

@@ -151,6 +151,26 @@ def test_changes_in_slices_are_those_of_next() -> None:
     assert len(table.log) > 0
 
 
+def test_changes_of_a_row_that_are_apart_are_all_returned_in_their_order() -> None:
+    db = Database()
+    table = rows_table(db)
+    for size in (1, 2, 3, 100):
+        iterator = table.changes(db)
+        iterator.skip(db.snapshot())
+        start = table.revision(db.snapshot())
+        for serial in range(4):
+            put(db, table, A._replace(serial=serial), B._replace(serial=10 + serial))
+
+        def apart(revision: int, following: int, start: int = start) -> bool:
+            # The second and the third change of each row are close.
+            return (revision - start, following - start) not in ((3, 5), (4, 6))
+
+        slices = iterator.read(db.snapshot(), size, apart)
+        found = [(of.row.name, of.row.serial % 10) for some in slices for of in some]
+        assert found == [(name, serial) for serial in (0, 2, 3) for name in "ab"]
+        iterator.close()
+
+
 def test_a_slice_is_bounded_and_so_is_the_release_of_the_log() -> None:
     db = Database()
     table = rows_table(db)

@@ -4,7 +4,16 @@
 (() => {
   const LIMIT = 500;
   const $ = (selector, within = document) => within.querySelector(selector);
-  const state = { view: "sessions", sessions: [], nodes: new Set(), newest: 0 };
+  // Milliseconds after a change elsewhere until the head is read again, for CPU, memory, ages, and what has no revision.
+  const HEAD_PERIOD = 30000;
+  // The revisions of the stream with which a view is read again; "state" is that of the head.
+  const READ_WITH = {
+    sessions: ["state", "routes"], routes: ["routes"], explain: ["state", "routes", "history"],
+    changes: ["history"], health: ["health"],
+  };
+  const ALL = { head: true, view: true };
+  const state = { view: "sessions", sessions: [], nodes: new Set(), newest: 0, revisions: {}, ready: false,
+    errors: { head: [], view: [] } };
   const NONE = "\u2013";
 
   async function read(path, query = {}) {
@@ -280,6 +289,7 @@
     const part = (text, look) => parts.push(element("span", text, look));
     const waiting = items.filter((of) => !of.ready), degraded = items.filter((of) => of.health !== "ok");
     if (items.length > 1) { part(many(items.length, "node")); }
+    state.ready = !waiting.length;
     part(waiting.length ? (items.length > 1 ? `${waiting.length} not ready` : "not ready") : "ready", waiting.length ? "bad" : "good");
     part(degraded.length ? (items.length > 1 ? `${degraded.length} degraded` : "degraded") : "healthy", degraded.length ? "bad" : "good");
     part(`${up} of ${many(peers.length, "session")} Established`, up < peers.length ? "bad" : "");
@@ -299,23 +309,46 @@
   }
 
   let running = null;
-  let again = false;
+  let due = { head: false, view: false };
   // One reading at a time; what changes meanwhile is read by the next one.
-  async function refresh() {
-    if (running) { again = true; return running; }
-    running = (async () => {
-      const errors = [];
-      for (const reading of [overview, views[state.view]]) {
+  function refresh(parts = ALL) {
+    due = { head: due.head || parts.head, view: due.view || parts.view };
+    running ??= readings().finally(() => { running = null; });
+    return running;
+  }
+
+  async function readings() {
+    while (due.head || due.view) {
+      const parts = due;
+      due = { head: false, view: false };
+      // The view of sessions has no reading of its own.
+      if (parts.view && state.view === "sessions") { parts.head = true; }
+      for (const [part, reading] of [["head", overview], ["view", views[state.view]]]) {
+        if (!parts[part]) { continue; }
         try {
           const answer = await reading();
-          for (const error of answer?.errors ?? []) { errors.push([error.node, error.message].filter(Boolean).join(": ")); }
-        } catch (error) { errors.push(error.message); }
+          state.errors[part] = (answer?.errors ?? []).map((error) => [error.node, error.message].filter(Boolean).join(": "));
+        } catch (error) { state.errors[part] = [error.message]; }
       }
-      report([...new Set(errors)].slice(0, 8));
-    })();
-    try { await running; } finally { running = null; }
-    document.body.dataset.read = String(Number(document.body.dataset.read ?? 0) + 1);
-    if (again) { again = false; return refresh(); }
+      report([...new Set([...state.errors.head, ...state.errors.view])].slice(0, 8));
+      document.body.dataset.read = String(Number(document.body.dataset.read ?? 0) + 1);
+    }
+  }
+
+  // The parts that an event of the stream makes old: a stream without revisions, as of a cluster, all of them.
+  function outdated(revisions) {
+    const before = state.revisions;
+    state.revisions = revisions;
+    const differs = (name) => before[name] === undefined || before[name] !== revisions[name];
+    return { head: !state.ready || differs("state"), view: READ_WITH[state.view].some(differs) };
+  }
+
+  let headTimer = null;
+  function changed(revisions) {
+    const parts = outdated(revisions);
+    if (document.hidden) { state.stale = true; return; }
+    if (parts.head || parts.view) { refresh(parts); }
+    if (!parts.head) { headTimer ??= setTimeout(() => { headTimer = null; refresh({ head: true, view: false }); }, HEAD_PERIOD); }
   }
 
   function show() {
@@ -336,7 +369,7 @@
   let typing;
   for (const form of document.querySelectorAll("form.filter")) {
     form.addEventListener("submit", (event) => { event.preventDefault(); refresh(); });
-    form.addEventListener("change", refresh);
+    form.addEventListener("change", () => refresh());
     form.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(refresh, 250); });
   }
   addEventListener("hashchange", show);
@@ -354,7 +387,7 @@
     const source = new EventSource("/v1/live");
     const connection = $("#connection");
     source.onopen = () => { connection.className = "live"; connection.textContent = "live"; };
-    source.onmessage = () => { if (!document.hidden) { refresh(); } else { state.stale = true; } };
+    source.onmessage = (event) => changed(JSON.parse(event.data));
     source.onerror = () => {
       connection.className = "lost";
       connection.textContent = "no connection to the agent; the page shows what was read last";

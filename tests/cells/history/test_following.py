@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reactivex.subject import Subject
 
 from cells.history.events import entry_of
-from cells.history.following import BURST, HistoryFollower
+from cells.history.following import BURST, BUSY_SECONDS, Commits, HistoryFollower
 from cells.history.log import HistoryLog
 from cells.history.rows import recorded_tables
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, ReconcileStatus, Route
@@ -59,6 +59,7 @@ class Stand:
             self.log,
             cast("Any", SimpleNamespace(add=add)),
             clock=lambda: 0.0,
+            wall=lambda: NOW.timestamp() + asyncio.get_running_loop().time(),
         )
 
     def service(self, name: str, **metadata: Any) -> None:  # noqa: ANN401
@@ -92,7 +93,7 @@ def run(scenario: Callable[[Stand], Awaitable[None]]) -> Stand:
         stand.intent_loop.done.on_next(None)
         await asyncio.sleep(1)
         await scenario(stand)
-        await asyncio.sleep(1)
+        await settled()
         task.cancel()
 
     run_in_virtual_time(main())
@@ -101,7 +102,7 @@ def run(scenario: Callable[[Stand], Awaitable[None]]) -> Stand:
 
 async def settled() -> None:
     """Wait until the follower has read what was written."""
-    await asyncio.sleep(1)
+    await asyncio.sleep(BUSY_SECONDS + 1)
 
 
 async def life_of_a_route(stand: Stand) -> None:
@@ -129,6 +130,110 @@ def test_a_change_of_an_object_comes_before_the_route_that_follows_from_it() -> 
     (modified,) = (of for of in stand.log.newest_first() if of.type == "MODIFIED")
     (change,) = modified.changes
     assert (change.field, change.old, change.new) == ("metadata.labels.expose", None, "no")
+
+
+def test_an_entry_has_the_time_of_the_commit_and_not_that_of_the_reading() -> None:
+    committed: list[timedelta] = []
+
+    async def scenario(stand: Stand) -> None:
+        for name in ("web", "api", "web"):
+            committed.append(timedelta(seconds=asyncio.get_running_loop().time()))
+            stand.service(name, labels={"of": str(len(committed))})
+            await asyncio.sleep(0.05)
+
+    entries = {of.name: of.event_time for of in run(scenario).log.newest_first()}
+    assert entries["shop/api"] - NOW == pytest.approx(committed[1], abs=timedelta(milliseconds=1))
+    assert entries["shop/web"] - NOW == pytest.approx(
+        committed[2], abs=timedelta(milliseconds=1)
+    ), "the last of its changes"
+
+
+def test_changes_that_go_on_are_read_together_and_each_is_an_entry_in_the_order_of_the_commits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    readings: list[float] = []
+    take = Commits.take
+
+    def taken(commits: Commits) -> Any:  # noqa: ANN401
+        readings.append(asyncio.get_running_loop().time())
+        return take(commits)
+
+    async def scenario(stand: Stand) -> None:
+        monkeypatch.setattr(Commits, "take", taken)
+        for number in range(7):
+            stand.service("web", labels={"number": str(number)})
+            stand.write(stand.intent.routes, route("10.0.0.0/8", WEB, preference=number))
+            await asyncio.sleep(0.3)
+
+    entries = list(reversed(list(run(scenario).log.newest_first())))[1:]
+    first = readings[0]
+    assert readings == pytest.approx([first, first + BUSY_SECONDS])
+    of_change = [(of.kind, of.changes[-1].new) for of in entries if of.type == "MODIFIED"]
+    kinds = ("Service", "Route")
+    assert of_change == [(kind, str(number)) for number in range(1, 7) for kind in kinds]
+    assert [of.event_time for of in entries] == sorted(of.event_time for of in entries)
+    assert all(of.changes[-1].old == str(number) for number, of in enumerate(entries[2::2]))
+
+
+def test_changes_of_a_row_that_follow_each_other_at_once_are_one_between_others() -> None:
+    async def scenario(stand: Stand) -> None:
+        stand.write(stand.intent.routes, route("10.0.0.0/8", WEB))
+        await asyncio.sleep(0.5)
+        for preference, pause in ((100, 0.1), (200, 0.4), (300, 0.1), (400, 0.4)):
+            stand.write(stand.intent.routes, route("10.0.0.0/8", WEB, preference=preference))
+            await asyncio.sleep(pause)
+
+    entries = [of for of in run(scenario).log.newest_first() if of.type == "MODIFIED"]
+    assert [(of.changes[0].old, of.changes[0].new) for of in entries] == [
+        ("200", "400"),
+        (None, "200"),
+    ]
+
+
+def test_a_session_stands_behind_the_changes_that_were_before_it() -> None:
+    lost = StateChanged(
+        instance="main", peer="tor-1", address=None, old=ESTABLISHED, new="Idle", reason="lost"
+    )
+
+    async def scenario(stand: Stand) -> None:
+        stand.service("web")
+        await settled()
+        stand.service("web", labels={"expose": "no"})
+        stand.events.on_next(lost)
+        await asyncio.sleep(0.01)
+        assert stand.entries()[-2:] == [
+            ("MODIFIED", "Service", "shop/web"),
+            ("MODIFIED", "Session", "main/tor-1"),
+        ], "without a wait"
+
+    run(scenario)
+
+
+def test_changes_of_several_tables_wake_it_once_and_other_tables_cost_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns: list[None] = []
+    touched: list[Any] = []
+    take, release = Commits.take, ChangeIterator.release
+
+    def taken(commits: Commits) -> Any:  # noqa: ANN401
+        turns.append(None)
+        return take(commits)
+
+    def released(iterator: ChangeIterator[Any]) -> Any:  # noqa: ANN401
+        touched.append(iterator)
+        return release(iterator)
+
+    async def scenario(stand: Stand) -> None:
+        monkeypatch.setattr(Commits, "take", taken)
+        monkeypatch.setattr(ChangeIterator, "release", released)
+        stand.service("web")
+        await asyncio.sleep(0.1)
+        stand.write(stand.intent.routes, route("198.51.100.10/32", WEB))
+
+    stand = run(scenario)
+    assert len(stand.log) == 3, "the start, the Service and the route"
+    assert (len(turns), len(touched)) == (1, 2)
 
 
 def test_the_cause_of_a_changed_route_is_the_object_that_contributes_something_else() -> None:
@@ -202,8 +307,8 @@ def test_between_the_slices_of_a_storm_the_sessions_have_their_turns(
     steps: list[int] = []
     read, release = ChangeIterator.read, ChangeIterator.release
 
-    def counted(iterator: Any, snapshot: Any) -> Any:  # noqa: ANN401
-        for changes in read(iterator, snapshot, 100):
+    def counted(iterator: Any, snapshot: Any, **options: Any) -> Any:  # noqa: ANN401
+        for changes in read(iterator, snapshot, 100, **options):
             steps.append(len(turns))
             yield changes
 
@@ -212,20 +317,21 @@ def test_between_the_slices_of_a_storm_the_sessions_have_their_turns(
             steps.append(len(turns))
             yield
 
-    turns: list[float] = []
-    sleep = asyncio.sleep
+    turns: list[None] = []
 
-    async def noted(seconds: float) -> None:
-        turns.append(seconds)
-        await sleep(seconds)
+    async def noted(slices: Generator[None, None, None]) -> None:
+        for turn in slices:
+            turns.append(turn)
+            await asyncio.sleep(0)
+        turns.append(None)
 
     async def scenario(stand: Stand) -> None:
         rows = [route(f"10.0.{number >> 8}.{number & 255}/32") for number in range(2000)]
         monkeypatch.setattr(ChangeIterator, "read", counted)
         monkeypatch.setattr(ChangeIterator, "release", released)
-        monkeypatch.setattr("cells.history.following.asyncio.sleep", noted)
+        monkeypatch.setattr("cells.history.following.in_slices", noted)
         stand.write(stand.intent.routes, *rows)
-        await sleep(1)
+        await asyncio.sleep(1)
 
     run(scenario)
     assert len(steps) > 55, "the search for changes, the changes, the release of the rows of before"
@@ -242,7 +348,7 @@ def test_a_storm_goes_on_as_one_entry_and_other_kinds_are_listed() -> None:
 
     stand = run(scenario)
     assert len(stand.log) <= 2000
-    assert stand.entries()[-1] == ("ADDED", "Service", "shop/web")
+    assert ("ADDED", "Service", "shop/web") in stand.entries()
     assert sum(of.count for of in stand.log.newest_first() if of.kind == "Route") == 2000
 
 
