@@ -179,8 +179,8 @@ class Page(NamedTuple):
 
     port: int
     bounds: BoundedListener
-    change: Callable[[], None]
-    """Send each page a new revision."""
+    change: Callable[..., None]
+    """Send each page new revisions; without any, those of a stream that names no part."""
 
     @property
     def url(self) -> str:
@@ -197,23 +197,21 @@ def page(
     local: bool = True,
 ) -> Iterator[Page]:
     """Serve the page on loopback while the block runs."""
-    changed: set[asyncio.Event] = set()
+    following: set[asyncio.Queue[dict[str, int]]] = set()
 
     async def follow() -> AsyncGenerator[Sequence[Any]]:
-        event = asyncio.Event()
-        changed.add(event)
+        events: asyncio.Queue[dict[str, int]] = asyncio.Queue()
+        following.add(events)
         yield [{"sessions": 0}]
         while True:
-            await event.wait()
-            event.clear()
-            yield [{"sessions": 1}]
+            yield [await events.get()]
 
-    async def set_all() -> None:
-        for event in changed:
-            event.set()
+    async def send(revisions: dict[str, int]) -> None:
+        for events in following:
+            events.put_nowait(revisions)
 
-    def change() -> None:
-        loop.do(set_all())
+    def change(**revisions: int) -> None:
+        loop.do(send(revisions or {"sessions": 1}))
 
     stream = ApiStream(path="/v1/live", read=lambda _: follow())
     bounds = BoundedListener({stream.path})

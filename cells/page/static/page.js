@@ -313,7 +313,8 @@
   // One reading at a time; what changes meanwhile is read by the next one.
   function refresh(parts = ALL) {
     due = { head: due.head || parts.head, view: due.view || parts.view };
-    running ??= readings().finally(() => { running = null; });
+    document.body.ariaBusy = "true";
+    running ??= readings().finally(() => { running = null; document.body.ariaBusy = "false"; });
     return running;
   }
 

@@ -219,3 +219,45 @@ def static_digest() -> str:
 def test_the_pictures_of_the_documentation_are_renewed_with_the_page() -> None:
     """With ``WAGGLE_SCREENSHOTS=1`` the test above writes both."""
     assert PICTURED.read_text().strip() == static_digest()
+
+
+def test_an_event_has_the_page_read_the_parts_whose_revision_differs(
+    browser: Any,  # noqa: ANN401
+) -> None:
+    with page(resources()) as served:
+        tab = Tab(browser, served)
+        tab.page.add_init_script(
+            "window.heard = 0;"
+            "window.EventSource = class extends EventSource { constructor(url) { super(url);"
+            " this.addEventListener('message', () => { window.heard += 1; }); } };"
+        )
+        tab.open("changes")
+
+        def read_after(events: int) -> list[str]:
+            """Return the paths that have been read once so many events have come."""
+            tab.page.wait_for_function(
+                f"() => window.heard === {events} && document.body.ariaBusy === 'false'"
+            )
+            paths = [re.sub(r"\?.*", "", url.partition("/v1/")[2]) for url in asked]
+            asked.clear()
+            return paths
+
+        asked: list[str] = []
+        read_after(1)
+        tab.page.on("request", lambda request: asked.append(request.url))
+        found = []
+        for number, revisions in enumerate(
+            (
+                {"state": 1, "routes": 1, "history": 1, "health": 1},
+                {"state": 1, "routes": 2, "history": 2, "health": 1},
+                {"state": 1, "routes": 3, "history": 2, "health": 2},
+                {"state": 2, "routes": 3, "history": 2, "health": 2},
+                {"sessions": 1},
+            ),
+            2,
+        ):
+            served.change(**revisions)
+            found.append(read_after(number))
+        everything = ["status", "process", "history"]
+        assert found == [everything, ["history"], [], ["status", "process"], everything]
+        assert tab.reported == []
