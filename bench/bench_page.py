@@ -1,14 +1,15 @@
 """What the history and the page cost a change: both off, and on with one page open, side by side.
 
 Agents of the same manifests run at once, each with its sinks, and a round changes the Service of each
-of them (`bench.bench_tracing`): a busy machine slows all alike. The page is read as a browser does that
-shows the changes: the stream of revisions; the last changes after an event with another revision of the
-history; the head of the page, which has the status with the sessions, where its revision differs and
-every 30 seconds.
+of them (`bench.bench_tracing`): a busy machine slows all alike. The page is read as a browser does: the
+stream of revisions; the open view, the last changes or the sessions, after an event with another
+revision of it; the head of the page, which has the status with the sessions, where its revision differs
+and every 30 seconds.
+
 Printed are the median time from the file to all sessions, and the processor time of the agent over the
 whole run for each change, which decides.
 
-``python -m bench.bench_page [--rounds N] [--peers N] [--services N]``
+``python -m bench.bench_page [--rounds N] [--peers N] [--services N] [--view changes|sessions]``
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ VARIANTS = {"off": OFF, "off, once more": OFF, "history": HISTORY, "history and 
 HEAD = ("/v1/status", "/v1/process")
 CHANGES = ("/v1/history?limit=200",)
 HEAD_SECONDS = 30.0
+HEAD_WITH = {"changes": {"state"}, "sessions": {"state", "routes"}}
+"""The revisions with which the head is read again: the view of sessions is made of it."""
 
 
 def get(path: str) -> None:
@@ -47,7 +50,7 @@ def get(path: str) -> None:
 
 
 @contextmanager
-def one_page() -> Iterator[Counter[str]]:
+def one_page(view: str = "changes") -> Iterator[Counter[str]]:
     """Have one page open; yields the numbers of its readings."""
     readings: Counter[str] = Counter()
     stream = http.client.HTTPConnection("127.0.0.1", PORT, timeout=30)
@@ -64,9 +67,9 @@ def one_page() -> Iterator[Counter[str]]:
             differing = {name for name, value in item.items() if before.get(name) != value}
             before = item
             readings["events"] += 1
-            if "history" in differing:
+            if view == "changes" and "history" in differing:
                 read("changes", CHANGES)
-            if "state" in differing or time.monotonic() - head_at > HEAD_SECONDS:
+            if HEAD_WITH[view] & differing or time.monotonic() - head_at > HEAD_SECONDS:
                 head_at = time.monotonic()
                 read("head", HEAD)
 
@@ -86,13 +89,14 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=100, metavar="N")
     parser.add_argument("--peers", type=int, default=100, metavar="N")
     parser.add_argument("--services", type=int, default=1000, metavar="N")
+    parser.add_argument("--view", choices=sorted(HEAD_WITH), default="changes")
     args = parser.parse_args()
     with contextlib.ExitStack() as stack:
         sides = [
             stack.enter_context(running(name, flags, args.services, args.peers))
             for name, flags in VARIANTS.items()
         ]
-        readings = stack.enter_context(one_page())
+        readings = stack.enter_context(one_page(args.view))
         measure(sides, 3)  # imports of the first readings; the last address is not the next one
         for side in sides:
             side.times.clear()

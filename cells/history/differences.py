@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -76,22 +76,28 @@ def _leaves(path: str, old: Any, new: Any) -> Iterator[Leaf | None]:  # noqa: AN
     """Yield the leaves that differ, and None after each slice of long lists."""
     if old is new or path in NOT_COMPARED:
         return
-    before, after = _members(old), _members(new)
-    if before is None and after is None:
-        if isinstance(old, tuple | list) and isinstance(new, tuple | list):
-            yield from _elements(path, old, new)
-        elif old != new:
+    members: Iterable[tuple[Any, Any, Any]]
+    if type(old) is type(new) and isinstance(old, msgspec.Struct):
+        names, values = _fields(type(old))
+        members = zip(names, values(old), values(new), strict=True)
+    else:
+        before, after = _members(old), _members(new)
+        if before is None and after is None:
+            if isinstance(old, tuple | list) and isinstance(new, tuple | list):
+                yield from _elements(path, old, new)
+            elif old != new:
+                yield path, old, new
+            return
+        if (before is None and old is not None) or (after is None and new is not None):
             yield path, old, new
-        return
-    if (before is None and old is not None) or (after is None and new is not None):
-        yield path, old, new
-        return
-    before, after = before or {}, after or {}
-    for name in before if before.keys() == after.keys() else dict.fromkeys((*before, *after)):
-        old, new = before.get(name), after.get(name)
-        if old is new or (type(old) in PLAIN and type(old) is type(new) and old == new):
+            return
+        before, after = before or {}, after or {}
+        every = dict.fromkeys((*before, *after))
+        members = [(name, before.get(name), after.get(name)) for name in every]
+    for name, one, other in members:
+        if one is other or (type(one) in PLAIN and type(one) is type(other) and one == other):
             continue
-        yield from _leaves(f"{path}.{name}" if path else str(name), old, new)
+        yield from _leaves(f"{path}.{name}" if path else str(name), one, other)
 
 
 def _elements(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[Leaf | None]:
@@ -127,13 +133,12 @@ def _common(old: Sequence[Any], new: Sequence[Any]) -> Generator[None, None, int
 
 def _members(value: object) -> Mapping[Any, Any] | None:
     """Return the members of a struct or a mapping; None for another value."""
-    if type(value) in PLAIN:
+    if isinstance(value, list | tuple) or type(value) in PLAIN:
         return None
     if isinstance(value, msgspec.Struct):
         names, values = _fields(type(value))
         return dict(zip(names, values(value), strict=True))
-    # The abstract class takes longer than all else here.
-    return value if isinstance(value, dict | Mapping) else None
+    return value if isinstance(value, Mapping) else None
 
 
 @functools.cache

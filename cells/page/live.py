@@ -68,21 +68,24 @@ def live_stream(
         before: LiveItem | None = None
         clock = asyncio.get_running_loop().time
         busy_until = float("-inf")
-        with Signal(*observables) as signal:
-            while True:
-                await signal.wait(at_most=MOST_SECONDS)
-                # What follows from a change, and is in the history soon after, is one event with it.
-                await asyncio.sleep(LEAST_SECONDS if before is not None else 0)
+        while True:
+            if before == now():
+                # Not while it sleeps: that would be several calls for each change.
+                with Signal(*observables) as signal:
+                    await signal.wait()  # a signal begins raised
+                    await signal.wait(at_most=MOST_SECONDS)
+            # What follows from a change, and is in the history soon after, is one event with it.
+            await asyncio.sleep(LEAST_SECONDS if before is not None else 0)
+            present = now()
+            while before is not None and present.state == before.state:
+                if present == before or clock() >= busy_until:
+                    break
+                await asyncio.sleep(LEAST_SECONDS)
                 present = now()
-                while before is not None and present.state == before.state:
-                    if present == before or clock() >= busy_until:
-                        break
-                    await asyncio.sleep(LEAST_SECONDS)
-                    present = now()
-                yield [] if present == before else [present]
-                if before is not None:
-                    busy_until = clock() + BUSY_SECONDS
-                before = present
+            yield [] if present == before else [present]
+            if before is not None:
+                busy_until = clock() + BUSY_SECONDS
+            before = present
 
     def read(_: Query) -> AsyncGenerator[Sequence[LiveItem]]:
         return follow()
