@@ -56,11 +56,13 @@ class Tab:
         self._url = served.url
 
     def open(self, view: str) -> None:
-        """Open a view and wait until it has been read."""
+        """Open a view and wait until it has been read, once more with the first event."""
         self.page.goto(f"about:blank#{view}")
         self.page.goto(f"{self._url}#{view}")
-        self.page.wait_for_selector("body[data-read]")
         self.page.wait_for_selector("#connection.live")
+        self.page.wait_for_function(
+            "() => Number(document.body.dataset.read) >= 2 && document.body.ariaBusy === 'false'"
+        )
 
     def rows(self, view: str) -> list[str]:
         """Return the rows of the first table of a view."""
