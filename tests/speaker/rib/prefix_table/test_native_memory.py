@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,17 @@ def _of_many_values(table: Any) -> None:  # noqa: ANN401
     """When they go, so does the memory for them."""
     for key in VALUE_KEYS:
         table[key] = Value()
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Let no other thread run: an allocation fails in whatever thread makes it, pytest-xdist's too."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    # A thread that waits already does so with the interval of before.
+    time.sleep(4 * interval)
+    yield
+    sys.setswitchinterval(interval)
 
 
 Prepare = Callable[[Any], object]
