@@ -94,10 +94,10 @@ def _leaves(path: str, old: Any, new: Any) -> Iterator[Leaf | None]:  # noqa: AN
         before, after = before or {}, after or {}
         every = dict.fromkeys((*before, *after))
         members = [(name, before.get(name), after.get(name)) for name in every]
-    for name, one, other in members:
-        if one is other or (type(one) in PLAIN and type(one) is type(other) and one == other):
+    for name, was, has in members:
+        if was is has or (type(was) in PLAIN and type(was) is type(has) and was == has):
             continue
-        yield from _leaves(f"{path}.{name}" if path else str(name), one, other)
+        yield from _leaves(f"{path}.{name}" if path else str(name), was, has)
 
 
 def _elements(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[Leaf | None]:

@@ -239,7 +239,7 @@ class HistoryFollower:
         after: Snapshot,
     ) -> Slices[None]:
         """Add the changes of tables between two snapshots, in the order of their commits."""
-        found: list[Found] = []
+        noted: list[Found] = []
         beyond: dict[str, int] = {}
         for recorded, iterator in changed:
             times = commits[recorded.table]
@@ -252,14 +252,14 @@ class HistoryFollower:
                     old = present[key] if key in present else recorded.table.get(before, key)
                     new = present[key] = None if change.deleted else change.row
                     if old is not None or new is not None:  # else it came and went in between
-                        found.append(Found(_time_of(times, change.revision), recorded, old, new))
+                        noted.append(Found(_time_of(times, change.revision), recorded, old, new))
                 if granted < len(changes):
                     beyond[recorded.kind] = beyond.get(recorded.kind, 0) + len(changes) - granted
                 if granted < len(changes) or not changes or granted > SLICE:
                     yield
-        found.sort(key=_moment)
+        noted.sort(key=_moment)
         pieces = Pieces(SLICE)
-        for at, recorded, old, new in found:
+        for at, recorded, old, new in noted:
             item = yield from recorded.entry(old, new, _as_time(at))
             if item is not None:
                 self._log.add(item)

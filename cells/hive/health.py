@@ -45,11 +45,6 @@ class HealthChanges:
         self.reports = 0
         """Of levels and messages."""
 
-    def note(self, *, level: bool) -> None:
-        """Note a change of a message, or of a level."""
-        self.reports += 1
-        self.levels += level
-
 
 class Health:
     """One scope of the tree. Call it from the loop's thread only.
@@ -101,7 +96,8 @@ class Health:
             del self._siblings[self.path[-1]]
         self._children.clear()
         self._status = None
-        self.changes.note(level=True)
+        self.changes.reports += 1
+        self.changes.levels += 1
 
     @property
     def status(self) -> Status | None:
@@ -128,7 +124,8 @@ class Health:
         old = self._status
         if old is not None and (old.level, old.message) == (level, message):
             return
-        self.changes.note(level=old is None or old.level is not level)
+        self.changes.reports += 1
+        self.changes.levels += old is None or old.level is not level
         now = datetime.fromtimestamp(self._clock(), UTC)
         self._status = Status(path=self.path, level=level, message=message, time=now)
 

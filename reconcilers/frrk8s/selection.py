@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
+from typing import Final
 
 from reconcilers.model import Problem, ref_to
 from reconcilers.of_tables import OfTables
@@ -12,6 +14,8 @@ from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION, SELECTOR
 from resources.labels import SelectorIndex
 from resources.tables import Tables
+
+_KEY: Final = attrgetter("key")
 
 
 class ObjectSelection(SelectedObjects[tuple[FRRConfiguration, ...]]):
@@ -27,7 +31,7 @@ class ObjectSelection(SelectedObjects[tuple[FRRConfiguration, ...]]):
         super().__init__(
             {key for _, selector in valid for key in selector.keys},
             lambda labels: tuple(index.matching(labels)),
-            lambda rows: tuple(row.key for row in rows),
+            lambda rows: tuple(map(_KEY, rows)),
         )
         self.problems = tuple(
             Problem(

@@ -34,9 +34,13 @@ def flood(connect: Connect, sent: bytes, end: float, counts: list[int]) -> None:
     while time.monotonic() < end:
         try:
             sock = connect()
-            sock.sendall(sent)
         except OSError:
             time.sleep(0.01)
+            continue
+        try:
+            sock.sendall(sent)
+        except OSError:
+            sock.close()
             continue
         counts[0] += 1
         held.append(sock)

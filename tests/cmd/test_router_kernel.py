@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -141,23 +141,3 @@ def test_what_becomes_wrong_is_a_line_and_so_is_its_end(tmp_path: Path) -> None:
         ]
 
     run(scenario())
-
-
-def test_a_round_is_repeated_at_the_time_that_the_last_one_names() -> None:
-    began: list[float] = []
-    times = iter([2.0, 7.5, None])
-
-    def slices(now: Callable[[], float]) -> Generator[None, None, SimpleNamespace]:
-        yield
-        began.append(now())
-        return SimpleNamespace(retry_at=next(times))
-
-    async def scenario() -> None:
-        kernel: Any = object.__new__(RouterKernel)
-        kernel._runner = SimpleNamespace(slices=slices, wakes=tuple)
-        rounds = asyncio.ensure_future(kernel._rounds())
-        await asyncio.sleep(100)
-        rounds.cancel()
-
-    run(scenario())
-    assert [round(at - began[0], 3) for at in began] == [0.0, 2.0, 7.5]

@@ -170,11 +170,13 @@ def test_a_round_with_several_causes_is_a_trace_of_its_own_with_links_to_them(la
     cluster = lab.cluster
     both = [service("a", "198.51.100.21"), service("b", "198.51.100.22")]
     before = {span.trace_id for t in _intents(lab) for span in t}
-    # Both changes come in one answer of the watch once the way is open again.
-    cluster.relay.cut()
+    # Both changes wait in one connection for the agent, which reads them at once.
     document = json.dumps({"apiVersion": "v1", "kind": "List", "items": both})
-    cluster.server.kubectl("apply", "-f", "-", text=document)
-    cluster.relay.open()
+    cluster.agent.daemon.freeze()
+    try:
+        cluster.server.kubectl("apply", "-f", "-", text=document)
+    finally:
+        cluster.agent.daemon.thaw()
     added = {"198.51.100.21/32", "198.51.100.22/32"}
     eventually(lambda: _superset(cluster.held(), added), within=60, context=cluster.logs)
     found: list[Span] = []

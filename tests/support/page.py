@@ -180,7 +180,7 @@ class Page(NamedTuple):
     port: int
     bounds: BoundedListener
     change: Callable[..., None]
-    """Send each page new revisions; without any, those of a stream that names no part."""
+    """Send each page new revisions; without any, as a stream that names no part."""
 
     @property
     def url(self) -> str:

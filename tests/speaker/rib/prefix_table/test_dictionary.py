@@ -17,7 +17,10 @@ def table_of(size: int) -> PrefixTable[int]:
     return table
 
 
-def test_a_long_table_is_copied_in_steps_that_the_collector_looks_at_once() -> None:
+def test_a_long_table_is_copied_in_steps_that_the_collector_looks_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gc, "isenabled", lambda: True)
     table = table_of(3 * STEP_KEYS)
     lists = list(table.walk(STEP_KEYS, int))
     assert [len(keys) for keys in lists] == [0, 0, 0, STEP_KEYS, STEP_KEYS, STEP_KEYS]
