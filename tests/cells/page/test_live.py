@@ -181,7 +181,7 @@ def test_a_session_that_changes_meanwhile_is_an_event_within_two_seconds() -> No
 
 
 def test_texts_of_health_that_change_with_the_work_are_no_event_of_their_own() -> None:
-    """Routes and a text change all the time: the page reads them every few seconds, and a level at once."""
+    """Routes and a text change all the time: the page reads them seldom, and a level at once."""
 
     async def scenario(stand: Stand, stream: Stream) -> None:
         scope = stand.health.scope("apply")
