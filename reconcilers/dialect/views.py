@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from reconcilers.dialect.compilation import NodeContext
 from reconcilers.dialect.extension import Extension
+from reconcilers.model import Peer
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.tables import Tables
@@ -113,3 +114,26 @@ class ReportedSessions(Extension, frozen=True):
     kind: Kind[Any]
     sessions: Callable[[Mapping[str, Any]], Iterable[ReportedSession]]
     """The sessions of one object of the API server. Raises msgspec.ValidationError."""
+
+
+class ReportedPeers(NamedTuple):
+    """The peers that one status object has on a node, as it names them."""
+
+    node: str
+    peers: Collection[str]
+    object: str | None = None
+    """The object whose routes these peers are sent: ``Service/shop/web``; None: any routes."""
+    problem: str = ""
+    """What the status has of its node's configuration, if that is not in effect."""
+
+
+class ReportedAdvertisements(Extension, frozen=True):
+    """Evidence of advertisements in status objects that agents write: of a node, or of an object."""
+
+    kind: Kind[Any]
+    peers: Callable[[Mapping[str, Any]], Iterable[ReportedPeers]]
+    """The peers of one object of the API server. Raises msgspec.ValidationError."""
+    named: Callable[[Peer], Sequence[str]]
+    """The names that such a status may have for a peer; none where it has no status of this kind."""
+    of_kind: str = ""
+    """Where each status is of one object: its kind. Without a status no peer is sent its routes."""

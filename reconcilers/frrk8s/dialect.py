@@ -30,7 +30,7 @@ from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.node_objects import WRITTEN_OBJECTS, NodeState, SessionStates
 from reconcilers.frrk8s.operate import OPERATION
 from reconcilers.frrk8s.options import AUTO, Frrk8sClusterOptions, Frrk8sOptions
-from reconcilers.frrk8s.reported_sessions import REPORTED_SESSIONS
+from reconcilers.frrk8s.reported_sessions import REPORTED_ADVERTISEMENTS, REPORTED_SESSIONS
 from reconcilers.frrk8s.route_sets import (
     SOURCE,
 )
@@ -107,6 +107,7 @@ class Frrk8sDialect(Dialect):
         ADMISSION,
         WRITTEN_OBJECTS,
         REPORTED_SESSIONS,
+        REPORTED_ADVERTISEMENTS,
         SERVICE_STATUSES,
         DIAGNOSIS,
         OPERATION,

@@ -24,6 +24,7 @@ from reconcilers.metallb.node_objects import WRITTEN_OBJECTS
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.operate import OPERATION
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
+from reconcilers.metallb.reported_sessions import REPORTED_ADVERTISEMENTS
 from reconcilers.metallb.route_sources import MetalLBServiceSource
 from reconcilers.metallb.selection import ObjectSelections
 from reconcilers.metallb.service_statuses import SERVICE_STATUSES
@@ -72,6 +73,7 @@ class MetalLBDialect(Dialect):
         ADMISSION,
         WRITTEN_OBJECTS,
         SERVICE_STATUSES,
+        REPORTED_ADVERTISEMENTS,
         OPERATION,
         EXPLANATION,
         RENDERING,

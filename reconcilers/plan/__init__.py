@@ -15,7 +15,7 @@ from reconcilers.plan.changes import (
 )
 from reconcilers.plan.fleet import MaxWithdraw, Plan
 from reconcilers.plan.node_plan import node_plan
-from reconcilers.plan.node_state import NodeState, node_state
+from reconcilers.plan.node_state import NodeState, PeerState, node_state, sent_routes
 from reconcilers.plan.transfer import masked, state_items, state_of
 
 __all__ = [
@@ -25,12 +25,14 @@ __all__ = [
     "MaxWithdraw",
     "NodePlan",
     "NodeState",
+    "PeerState",
     "Plan",
     "RouteChange",
     "SessionChange",
     "masked",
     "node_plan",
     "node_state",
+    "sent_routes",
     "state_items",
     "state_of",
 ]

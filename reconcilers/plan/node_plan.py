@@ -18,7 +18,7 @@ from reconcilers.plan.changes import (
     SessionChange,
     SessionEffect,
 )
-from reconcilers.plan.node_state import NodeState, PeerState
+from reconcilers.plan.node_state import NodeState, PeerState, sent_routes
 from reconcilers.tables import Json
 from resources.json_names import json_name
 from speaker.api import InstanceConfig, PeerConfig, Secret
@@ -142,8 +142,8 @@ class _Routes:
     """The routes of both states. Peers that share a route set share its comparison."""
 
     def __init__(self, before: NodeState, after: NodeState) -> None:
-        self.before = functools.partial(_sent, before)
-        self.after = functools.partial(_sent, after)
+        self.before = functools.partial(sent_routes, before)
+        self.after = functools.partial(sent_routes, after)
         self._compared: dict[Any, list[_Change]] = {}
 
     def changes(
@@ -174,20 +174,6 @@ def _sent_key(peer: PeerState | None) -> tuple[str | None, ...]:
         return ()
     config = peer.config
     return (config.route_set, config.next_hop_ipv4, config.next_hop_ipv6)
-
-
-def _sent(state: NodeState, peer: PeerState | None) -> Mapping[str, Json]:
-    """Return the routes that a peer is sent, with its own next hops."""
-    if peer is None:
-        return {}
-    routes, config = state.routes_of(peer), peer.config
-    hops = {False: config.next_hop_ipv4, True: config.next_hop_ipv6}
-    if not any(hops.values()):
-        return routes
-    return {
-        prefix: {**route, "nextHop": route["nextHop"] or hops[":" in prefix]}
-        for prefix, route in routes.items()
-    }
 
 
 def _route_changes(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[_Change]:

@@ -100,3 +100,17 @@ def node_state(
         },
         tuple(problems),
     )
+
+
+def sent_routes(state: NodeState, peer: PeerState | None) -> Mapping[str, Json]:
+    """Return the routes that a peer is sent, with its own next hops."""
+    if peer is None:
+        return {}
+    routes, config = state.routes_of(peer), peer.config
+    hops = {False: config.next_hop_ipv4, True: config.next_hop_ipv6}
+    if not any(hops.values()):
+        return routes
+    return {
+        prefix: {**route, "nextHop": route["nextHop"] or hops[":" in prefix]}
+        for prefix, route in routes.items()
+    }

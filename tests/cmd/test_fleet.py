@@ -185,7 +185,7 @@ def test_statuses_without_an_api_server_are_no_success(
 def test_statuses_that_may_not_be_listed_are_incomplete(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def read(*_: object) -> StatusSessions:
+    async def read(*_: object, **__: object) -> StatusSessions:
         return StatusSessions({}, ["/apis/cilium.io/v2/ciliumbgpnodeconfigs: forbidden"])
 
     monkeypatch.setattr(view, "read_statuses", read)

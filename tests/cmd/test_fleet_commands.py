@@ -141,7 +141,7 @@ class Cluster:
         pods = [*dict.fromkeys(self.nodes, "").items(), *self.problems.items()]
         return [AgentPod(node, Container("w", node, "agent"), why) for node, why in pods]
 
-    async def read(self, *_: object) -> StatusSessions:
+    async def read(self, *_: object, **__: object) -> StatusSessions:
         """Return the status objects."""
         if isinstance(self.statuses, AgentError):
             raise self.statuses
@@ -409,10 +409,6 @@ def test_without_asking_agents_the_sessions_are_those_of_the_status_objects(
         ["good", "-", "unknown", "1/1"],
     ]
     assert f"from {SOURCE}" in " ".join(table[1])
-    done, table, beside = run("routes", "--from-statuses")
-    assert (done, table) == (2, [])
-    assert beside == [f"waggle routes: --from-statuses: {view.WITHOUT_STATUSES}"]
-    assert "ServiceBGPStatuses" in beside[0]
 
 
 def test_of_a_node_without_an_answer_the_status_objects_are_shown(

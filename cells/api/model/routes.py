@@ -61,6 +61,14 @@ class RouteItem(Item, frozen=True, kw_only=True):
     since_time: datetime | None = None
     """Time of its last change; of advertised routes."""
     origins: list[OriginItem] = []
+    basis: str | None = None
+    """``objects``: the node is to advertise it by the objects of the cluster; no agent has answered.
+    The next three members have its session in a status object."""
+    session_state: str | None = None
+    source: str | None = None
+    """The status object."""
+    status_time: datetime | None = None
+    """Time of the status object's last change."""
 
 
 class KernelHopItem(Item, frozen=True, kw_only=True):
@@ -118,6 +126,11 @@ class ExplainItem(Item, frozen=True, kw_only=True):
     """A sentence for people."""
     rule: OriginItem | None = None
     """The object with the deciding rule."""
+    basis: str | None = None
+    """As of a route, as are the next three members."""
+    session_state: str | None = None
+    source: str | None = None
+    status_time: datetime | None = None
 
 
 class ReceivedExplainItem(Item, frozen=True, kw_only=True):

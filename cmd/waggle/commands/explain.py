@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cells.api.model import ExplainItem, ReceivedExplainItem
     from reconcilers.compile_manifests import OfflineIntent
     from reconcilers.dialect import Dialect
+    from waggle.fleet.by_objects import ByObjects
 
 
 def _object(name: str) -> Callable[[dict[str, Any]], str]:
@@ -35,6 +36,8 @@ def _object(name: str) -> Callable[[dict[str, Any]], str]:
 def _advertised(item: dict[str, Any]) -> str:
     if not item["advertised"]:
         return "no"
+    if "basis" in item:
+        return "intended"  # no agent has confirmed it
     aggregates = [p for p in item.get("advertisedPrefixes", ()) if p != item.get("prefix")]
     return f"as {', '.join(aggregates)}" if aggregates else "yes"
 
@@ -210,6 +213,12 @@ def _show_fleet(args: argparse.Namespace) -> int:
         verdict = "accepted" if args.received else "advertised"
         return sorted(_in_order(items), key=lambda item: (bool(item[verdict]), item["node"]))
 
+    def of_objects(objects: ByObjects, node: str) -> dict[str, Any]:
+        answer = objects.explanations(node, args.target, args.peer, args.instance)
+        if args.target is None and not args.all:
+            answer["items"] = [item for item in answer["items"] if _is_missing(item)]
+        return answer
+
     columns = RECEIVED if args.received else COLUMNS
     view = FleetView(
         kind=kind,
@@ -217,6 +226,8 @@ def _show_fleet(args: argparse.Namespace) -> int:
         columns=lambda _: (NODE, *columns),
         order=order,
         empty="every route is advertised to every peer",
+        of_objects=None if args.received else of_objects,
+        only_agents="no object of a cluster has received routes" if args.received else "",
         beside={
             name: (title, listed if name == "kernel" else (NODE, *listed))
             for name, (title, listed) in BESIDE.items()

@@ -86,13 +86,18 @@ def cluster_of(args: argparse.Namespace) -> Iterator[ClusterLoop]:
 def fleet_of(args: argparse.Namespace, loop: ClusterLoop) -> Fleet:
     """Return the agents of the flags. Raises `AgentError`; NotFound for a node without an agent."""
     agents = in_cluster(loop, find_agents(loop.connection, args.namespace))
-    wanted = args.node if isinstance(args.node, list) else [args.node] if args.node else []
+    wanted = wanted_nodes(args)
     known = {agent.node for agent in agents}
     for node in wanted:
         if node not in known:
             raise AgentError("NotFound", unknown_node(node, known))
     chosen = [agent for agent in agents if not wanted or agent.node in wanted]
     return Fleet(loop, chosen, args.timeout)
+
+
+def wanted_nodes(args: argparse.Namespace) -> list[str]:
+    """Return the nodes of ``--node``; none means all."""
+    return args.node if isinstance(args.node, list) else [args.node] if args.node else []
 
 
 def unknown_node(node: str, known: set[str]) -> str:

@@ -30,7 +30,8 @@ def add_fleet_flags(parser: argparse.ArgumentParser, *, node_flag: bool = True) 
     group.add_argument(
         "--from-statuses",
         action="store_true",
-        help="read from no agent: show the sessions in the status objects of the API server",
+        help="read from no agent: show the sessions in the status objects of the API server, and the "
+        "routes that nodes are to advertise by its other objects",
     )
     group.add_argument(
         "-n",

@@ -1,12 +1,16 @@
-"""The objects of a cluster as manifests, read with the rights of a kubeconfig: for ``waggle plan``."""
+"""The objects of a cluster as manifests, read with the rights of a kubeconfig.
+
+For ``waggle plan --from-cluster``, and for the views of nodes without an answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from cells.api.pod_transport import ClusterLoop
 from cells.api.transport import AgentError
 from reconcilers.compile_manifests import OfflineSettings
 from reconcilers.dialect import Dialect
@@ -16,9 +20,10 @@ from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.kubernetes import Connection, KubernetesError, StatusError, Writer
 from resources.kubernetes.discovery import Discovery
-from resources.manifests.load import Loaded
+from resources.manifests.load import Loaded, load_objects
 from resources.meta import ObjectKey
 from waggle.fleet.agents import LIST_SECONDS, READER, read_version
+from waggle.fleet.ask import in_cluster
 
 PARALLEL: Final = 8
 """Lists that are read at once."""
@@ -119,3 +124,36 @@ def secret_names(
             yield from referenced_secrets(loaded, dialects, settings, kinds)
 
     return sorted(set(names()))
+
+
+class ClusterObjects(NamedTuple):
+    """The objects of a cluster, Secrets excepted."""
+
+    server: str
+    objects: list[dict[str, Any]]
+    notes: list[str]
+    """What is not known of it."""
+
+    def loaded(self, kinds: Kinds, secrets: Iterable[dict[str, Any]] = ()) -> Loaded:
+        """Return them as manifests, with these Secrets."""
+        return load_objects([*self.objects, *secrets], f"the cluster {self.server}", kinds)
+
+
+def objects_of(
+    loop: ClusterLoop, dialects: Sequence[type[Dialect]], settings: OfflineSettings
+) -> ClusterObjects:
+    """Return what agents and the operator read of a cluster. Raises `AgentError`."""
+    reading = read_cluster(loop.connection, kinds_to_read(dialects, settings))
+    return ClusterObjects(loop.connection.server, *in_cluster(loop, reading, SECONDS))
+
+
+def secrets_of(
+    loop: ClusterLoop,
+    manifests: Iterable[Loaded],
+    dialects: Sequence[type[Dialect]],
+    settings: OfflineSettings,
+    kinds: Kinds,
+) -> tuple[list[dict[str, Any]], list[ObjectKey]]:
+    """Return the Secrets that manifests refer to, as `read_secrets`. Raises `AgentError`."""
+    names = secret_names(manifests, dialects, settings, kinds)
+    return in_cluster(loop, read_secrets(loop.connection, names), SECONDS)

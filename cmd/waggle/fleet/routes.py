@@ -5,15 +5,26 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cells.api.client import Client
 from cells.api.transport import AgentError
 from waggle import kernel_routes, output, route_columns
+from waggle.fleet.statuses import BASIS
 from waggle.fleet.view import Answer, FleetView, Item, show_fleet
 from waggle.route_filter import FilteredList, filters
+from waggle.sessions import ESTABLISHED
 from waggle.tables import Column
 
+if TYPE_CHECKING:
+    from waggle.fleet.by_objects import ByObjects
+
+ONLY_AGENTS: Final = (
+    "no object of a cluster has the routes that a node has received, selects from, or has installed"
+)
+NO_AS_PATH: Final = "--as-path: objects have no AS path, agents have"
+ADVERTISED: Final = "advertised"
+STATE: Final = Column("STATE", output.member("status"), minor=1, beneath=True)
 MOST_ROUTES: Final = 500_000
 """Routes that are kept at once, of all nodes: a gigabyte or less."""
 
@@ -44,6 +55,18 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
         items = [_count(selected)] if args.count else list(map(kept, selected))
         return {**answer.head, **selected.rest, "items": items}
 
+    def of_objects(objects: ByObjects, node: str) -> Answer:
+        if args.as_path is not None:
+            raise ValueError(NO_AS_PATH)
+        selects = (lambda item: all(select(item) for select in conditions)) if conditions else None
+        answer = objects.routes(node, query, *filter(None, (selects,)))
+        items = answer["items"]
+        if args.count:
+            items = [_count(items) | {"basis": BASIS, "status": "by the objects"}]
+        truncated = args.limit is not None and len(items) > args.limit
+        kept_items = list(map(kept, items[: args.limit]))
+        return {**answer, "items": kept_items} | ({"truncated": True} if truncated else {})
+
     counted = (
         Column("NODE", output.member("node")),
         Column("ROUTES", output.member("routes"), right=True),
@@ -54,6 +77,9 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
         columns=lambda _: counted if args.count else columns,
         order=lambda items: sorted(items, key=_order),
         empty=f"no {query['table']} routes",
+        of_objects=of_objects if query["table"] == ADVERTISED else None,
+        of_objects_columns=(STATE,),
+        only_agents="" if query["table"] == ADVERTISED else ONLY_AGENTS,
     )
     return show_fleet(args, view)
 
@@ -66,6 +92,7 @@ def _count(routes: Iterable[Item]) -> Item:
 def _order(item: Item) -> tuple[Any, ...]:
     """Sort key: routes that are not accepted, or not installed, first; then by prefix and node."""
     is_used = item.get("accepted") is not False and item.get("state", "Installed") == "Installed"
+    is_used = is_used and item.get("sessionState", ESTABLISHED) == ESTABLISHED
     of_prefix = output.address_order(item["prefix"])
     instance, peer = item.get("instance") or "", item.get("peer") or ""
     return is_used, *of_prefix, item["node"], instance, not item.get("best"), peer

@@ -9,26 +9,31 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cells.api.client import Client
 from cells.api.transport import AgentError
 from waggle import output
 from waggle.dialects import DIALECTS
-from waggle.fleet.ask import Answers, Failure, cluster_of, fleet_of, in_cluster
+from waggle.fleet.ask import (
+    Answers,
+    Failure,
+    cluster_of,
+    fleet_of,
+    in_cluster,
+    wanted_nodes,
+)
 from waggle.fleet.flags import usage_error
 from waggle.fleet.statuses import StatusSessions, read_statuses
 from waggle.fleet.summary import RECEIVED_AT, summarize
 from waggle.tables import Column
 
+if TYPE_CHECKING:
+    from cells.api.pod_transport import ClusterLoop
+    from waggle.fleet.by_objects import ByObjects
+
 Item: TypeAlias = dict[str, Any]
 Answer: TypeAlias = dict[str, Any]
-
-
-WITHOUT_STATUSES: Final = (
-    "status objects have sessions (waggle peers, waggle status), and no routes; which nodes advertise "
-    "a Service is in its Events, and in MetalLB's ServiceBGPStatuses (kubectl get servicebgpstatuses)"
-)
 
 
 class FleetView(NamedTuple):
@@ -45,6 +50,13 @@ class FleetView(NamedTuple):
     """Returns the sessions of an item; None where it has none."""
     of_statuses: Callable[[str, list[Item]], list[Item]] | None = None
     """Returns the items of a node that did not answer, of its sessions in status objects."""
+    of_objects: Callable[[ByObjects, str], Answer] | None = None
+    """Returns the answer for a node that did not answer, by the objects of the cluster. Raises
+    ValueError for what no agent would answer."""
+    of_objects_columns: Sequence[Column] = ()
+    """Columns of such items."""
+    only_agents: str = ""
+    """Why no object has what this view shows, where neither is given."""
     is_bad: Callable[[Item], bool] = lambda _: False
     """Whether an item makes the exit status 1."""
     prepare: Callable[[Item], Item] = lambda item: item
@@ -56,39 +68,70 @@ class FleetView(NamedTuple):
     """Lists of an answer beside its items, by member: each with its title and columns."""
 
 
+class Offline(NamedTuple):
+    """What the objects of the cluster give for nodes that did not answer."""
+
+    by_node: Mapping[str, Answer]
+    notes: list[str]
+
+
 def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
     """Ask all agents and print; returns the exit status."""
     if text := usage_error(args):
         output.complain(args.prog, text)
         return output.EXIT_USAGE
     answers: Answers[Answer]
-    statuses = StatusSessions({}, [])
+    statuses, offline = StatusSessions({}, []), Offline({}, [])
     try:
         with cluster_of(args) as loop:
             if args.from_statuses:
-                if view.of_statuses is None:
-                    output.complain(args.prog, f"--from-statuses: {WITHOUT_STATUSES}")
+                if view.only_agents:
+                    output.complain(args.prog, f"--from-statuses: {view.only_agents}")
                     return output.EXIT_USAGE
                 answers = Answers({}, [])
             else:
                 fleet = fleet_of(args, loop)
                 answers = fleet.ask(lambda client: checked(view, view.request(client)))
-            if view.of_statuses is not None and (args.from_statuses or answers.failures):
-                reading = read_statuses(loop.connection, DIALECTS.load())
+            if not view.only_agents and (args.from_statuses or answers.failures):
                 try:
-                    statuses = in_cluster(loop, reading)
+                    statuses, offline = _without_agents(args, view, loop, answers)
                 except AgentError as error:
                     if args.from_statuses:
                         raise  # there is nothing else to show
                     statuses.errors.append(str(error))
     except AgentError as error:
         return _refused(args, view, error)
-    return _print(args, view, answers, statuses)
+    return _print(args, view, answers, statuses, offline)
+
+
+def _without_agents(
+    args: argparse.Namespace, view: FleetView, loop: ClusterLoop, answers: Answers[Answer]
+) -> tuple[StatusSessions, Offline]:
+    """Return what the API server has of the nodes that did not answer. Raises `AgentError`."""
+    of_objects, dialects = view.of_objects, DIALECTS.load()
+    reading = read_statuses(loop.connection, dialects, claims=of_objects is not None)
+    statuses = in_cluster(loop, reading)
+    if of_objects is None:
+        return statuses, Offline({}, [])
+    from waggle.fleet.by_objects import ByObjects, read_intent
+
+    objects = ByObjects(read_intent(loop, args.namespace, dialects), statuses)
+    failed = [failure.node for failure in answers.failures]
+    nodes = objects.nodes(wanted_nodes(args)) if args.from_statuses else failed
+    try:
+        by_node = {node: of_objects(objects, node) for node in nodes}
+    except ValueError as error:
+        raise AgentError("BadRequest", str(error)) from None
+    left = statuses.by_node.keys() - objects.all_nodes if args.from_statuses else ()
+    return statuses, Offline(by_node, list(objects.notes([*nodes, *sorted(left)])))
+
+
+_STATUS = {"NotFound": output.EXIT_NOT_FOUND, "BadRequest": output.EXIT_USAGE}
 
 
 def _refused(args: argparse.Namespace, view: FleetView, error: AgentError) -> int:
     output.fail(args, view.kind, error.code, str(error))
-    return output.EXIT_NOT_FOUND if error.code == "NotFound" else output.EXIT_ERROR
+    return _STATUS.get(error.code, output.EXIT_ERROR)
 
 
 def checked(view: FleetView, answer: Answer) -> Answer:
@@ -127,14 +170,18 @@ def in_order(view: FleetView, items: list[Item], notes: list[str]) -> list[Item]
 
 
 def _print(
-    args: argparse.Namespace, view: FleetView, answers: Answers[Answer], statuses: StatusSessions
+    args: argparse.Namespace,
+    view: FleetView,
+    answers: Answers[Answer],
+    statuses: StatusSessions,
+    offline: Offline,
 ) -> int:
     """Print all items, failures and the summary; returns the exit status."""
     now = datetime.now(UTC)
     items = [
         # The name of the node is that of its Pod, whatever the agent has for it.
         {**item, "node": node}
-        for node, answer in answers.by_node.items()
+        for node, answer in (*answers.by_node.items(), *offline.by_node.items())
         for item in answer["items"]
     ]
     failed = {failure.node for failure in answers.failures}
@@ -143,10 +190,11 @@ def _print(
     for node in wanted:
         if view.of_statuses is not None and (selected is None or node in selected):
             items += filter(view.selects, view.of_statuses(node, statuses.by_node[node]))
-    notes = [*statuses.errors]
+    notes = [*statuses.errors, *offline.notes]
     items = in_order(view, items, notes)
-    failures, missing = _without_missing(answers)
-    nodes = {*failed, *statuses.by_node} if args.from_statuses else failed
+    both = Answers({**answers.by_node, **offline.by_node}, answers.failures)
+    failures, missing = _without_missing(both)
+    nodes = {*failed, *statuses.by_node, *offline.by_node} if args.from_statuses else failed
     beside = {
         member: [
             {**item, "node": node}
@@ -158,7 +206,8 @@ def _print(
     summary = summarize(answers.by_node, nodes, now, _sessions(view, items))
     if args.output in output.TABLES:
         if items:
-            output.table(view.columns(now), items, args)
+            more = view.of_objects_columns if any(map(_by_objects, items)) else ()
+            output.table([*view.columns(now), *more], items, args)
         for member, (title, columns) in view.beside.items():
             if beside[member]:
                 print(f"\n{title}" if items else title)
@@ -180,6 +229,10 @@ def _print(
     if missing:
         return output.EXIT_NOT_FOUND
     return output.EXIT_ERROR if any(map(view.is_bad, items)) else output.EXIT_OK
+
+
+def _by_objects(item: Item) -> bool:
+    return "basis" in item
 
 
 def _without_missing(answers: Answers[Answer]) -> tuple[list[Failure], list[str]]:

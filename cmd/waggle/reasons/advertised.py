@@ -10,6 +10,11 @@ _ALLOW = "the option of the agents or the annotation of the Namespace that WHY n
 REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("Advertised", "the route is advertised; ADVERTISED has `as PREFIX` if an aggregate is", ""),
     (
+        "ByObjects",
+        "the objects of the cluster advertise it; no agent has answered, WHY has the session's status",
+        "`waggle explain --node NAME` has the agent's answer; `waggle doctor --all-nodes` why there is none",
+    ),
+    (
         "NoPeers",
         "no configuration selects the node",
         "compare the node selectors with the labels of the Node; `waggle status` has the problems",

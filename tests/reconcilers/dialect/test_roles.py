@@ -38,6 +38,7 @@ EXTENSIONS = {
     api.Command: "command",
     api.CompatMetrics: "compat_metrics",
     api.ReportedSessions: "reported_sessions",
+    api.ReportedAdvertisements: "reported_sessions",
     api.ServiceStatuses: "service_statuses",
 }
 """The role of each type of extension with functions of its own."""

@@ -13,17 +13,11 @@ from reconcilers.plan_manifests import added
 from resources.core.kinds import SECRET
 from resources.kind import Kind, Kinds
 from resources.manifests.applied import Identity, PresentObjects, without_absent
-from resources.manifests.load import Loaded, load, load_objects
+from resources.manifests.load import Loaded, load
 from resources.meta import ObjectKey
 from resources.source import Replace
-from waggle.fleet.ask import cluster_of, in_cluster
-from waggle.fleet.objects import (
-    SECONDS,
-    kinds_to_read,
-    read_cluster,
-    read_secrets,
-    secret_names,
-)
+from waggle.fleet.ask import cluster_of
+from waggle.fleet.objects import objects_of, secrets_of
 from waggle.manifest_flag import manifest_paths
 
 MAX_NAMES = 3
@@ -47,24 +41,19 @@ def read_both(
     """Return both states. Raises `AgentError`, and as `load`."""
     present = PresentObjects(kinds)
     with cluster_of(args) as loop:
-        where = f"the cluster {loop.connection.server}"
-        wanted = kinds_to_read(dialects, settings)
-        objects, notes = in_cluster(loop, read_cluster(loop.connection, wanted), SECONDS)
-        for value in objects:
+        cluster = objects_of(loop, dialects, settings)
+        for value in cluster.objects:
             tuple(present.remember(value))
         change = load(manifest_paths(args), kinds, sys.stdin.buffer, present.apply)
-        names = secret_names(
-            [load_objects(objects, where, kinds), change], dialects, settings, kinds
+        secrets, unread = secrets_of(
+            loop, [cluster.loaded(kinds), change], dialects, settings, kinds
         )
-        secrets, unread = in_cluster(loop, read_secrets(loop.connection, names), SECONDS)
     change = _without(change, SECRET, unread)
-    before = load_objects([*objects, *secrets], where, kinds)
+    kept = before = cluster.loaded(kinds, secrets)
     if args.prune:
-        objects = list(without_absent(objects, kinds, _identities(change)))
-        kept = load_objects([*objects, *secrets], where, kinds)
-    else:
-        kept = before
-    return ClusterManifests(before, added(kept, change), [*notes, *_notes(unread)])
+        present_then = list(without_absent(cluster.objects, kinds, _identities(change)))
+        kept = cluster._replace(objects=present_then).loaded(kinds, secrets)
+    return ClusterManifests(before, added(kept, change), [*cluster.notes, *_notes(unread)])
 
 
 def _without(loaded: Loaded, kind: Kind[Any], keys: Collection[ObjectKey]) -> Loaded:
