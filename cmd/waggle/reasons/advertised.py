@@ -12,7 +12,7 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "ByObjects",
         "the objects of the cluster advertise it; no agent has answered, WHY has the session's status",
-        "`waggle explain --node NAME` has the agent's answer; `waggle doctor --all-nodes` why there is none",
+        "`waggle explain --node NAME` reads from the agent; `waggle doctor` why it is silent",
     ),
     (
         "NoPeers",
