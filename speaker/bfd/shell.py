@@ -155,8 +155,13 @@ class Shell:
         if receiver is None:
             family, device, multihop = place
             self._devices[place] = device_number(device) if device else 0
+            beside = [
+                other
+                for other in self._receivers.values()
+                if (other.family, other.multihop) == (family, multihop)
+            ]
             try:
-                receiver = Receiver(family, device, multihop=multihop)
+                receiver = Receiver(family, device, multihop=multihop, beside=beside)
             except OSError as error:
                 self.errors[place] = error
                 return

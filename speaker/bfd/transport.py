@@ -13,7 +13,7 @@ import ipaddress
 import os
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from speaker.bfd import source_filter
@@ -46,8 +46,13 @@ _ANCILLARY: Final = socket.CMSG_SPACE(_PKTINFO6.size) + socket.CMSG_SPACE(_INT.s
 class Receiver:
     """A socket that receives the packets of one port, family and VRF."""
 
-    def __init__(self, family: int, device: str, *, multihop: bool) -> None:
-        """Bind. Raises OSError: the port is in use, or the device does not exist."""
+    def __init__(
+        self, family: int, device: str, *, multihop: bool, beside: Collection[Receiver] = ()
+    ) -> None:
+        """Bind. Raises OSError: the port is in use, or the device does not exist.
+
+        ``beside``: the receivers of the same port and family, of other VRFs.
+        """
         self.family, self.device, self.multihop = family, device, multihop
         self._accepted: tuple[frozenset[str], int] | None = None
         self._interfaces: dict[int, str] = {}
@@ -68,10 +73,32 @@ class Receiver:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
             # Before the port: what arrives meanwhile is filtered.
             self.accept_from(frozenset(), _TTL)
-            sock.bind(("", MULTIHOP_PORT if multihop else SINGLE_HOP_PORT))
+            self._bind(MULTIHOP_PORT if multihop else SINGLE_HOP_PORT, beside)
         except OSError:
             sock.close()
             raise
+
+    def _bind(self, port: int, beside: Collection[Receiver]) -> None:
+        """Bind to a port, which a socket without a VRF shares with sockets of VRFs.
+
+        The kernel has that with SO_REUSEADDR alone, by which other programs would share the port, too:
+        it is set for as long as the call takes.
+        """
+        try:
+            self.sock.bind(("", port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or not beside:
+                raise
+        else:
+            return
+        sharing = [self.sock, *(receiver.sock for receiver in beside)]
+        try:
+            for sock in sharing:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.sock.bind(("", port))
+        finally:
+            for sock in sharing:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
 
     def accept_from(self, addresses: frozenset[str], least_ttl: int) -> None:
         """Receive packets from these addresses only, with at least this TTL."""

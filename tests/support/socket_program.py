@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from reconcilers.process.codec import Codec
+from tests.support.wait import FACTOR
 
-SECONDS = 30.0
+SECONDS: Final = 30.0 * FACTOR
 START_SECONDS: Final = 120.0
 """Until a program listens: on an emulated machine too."""
+END_SECONDS: Final = 5.0 * FACTOR
 M = TypeVar("M")
 K = TypeVar("K")
 
@@ -43,13 +45,13 @@ class SocketProgram(Generic[M]):
     def kill(self) -> None:
         """Kill -9."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(5)
+        self.process.wait(END_SECONDS)
 
     def end(self) -> None:
         """End it as Kubernetes does."""
         self.disconnect()
         self.process.terminate()
-        self.process.wait(5)
+        self.process.wait(END_SECONDS)
 
     def disconnect(self) -> None:
         """Close the connection."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -49,9 +49,11 @@ class Socket:
 class Receiver:
     """A receiving socket."""
 
-    def __init__(self, family: int, device: str, *, multihop: bool) -> None:
-        del family, multihop
-        self.device = device
+    def __init__(
+        self, family: int, device: str, *, multihop: bool, beside: Collection[Receiver] = ()
+    ) -> None:
+        self.family, self.device, self.multihop = family, device, multihop
+        self.beside = [other.device for other in beside]
         reading, self._writing = socket.socketpair()
         self.sock = reading
         self.closed = False
@@ -110,9 +112,11 @@ class Node:
             self.sockets.append(Socket(key.device))
             return self.sockets[-1]
 
-        def receiver(family: int, device: str, *, multihop: bool) -> Receiver:
+        def receiver(
+            family: int, device: str, *, multihop: bool, beside: Collection[Receiver]
+        ) -> Receiver:
             self._check(device)
-            self.receivers.append(Receiver(family, device, multihop=multihop))
+            self.receivers.append(Receiver(family, device, multihop=multihop, beside=beside))
             return self.receivers[-1]
 
         monkeypatch.setattr(module, "sending_socket", sending)
@@ -158,6 +162,19 @@ def test_a_device_that_was_made_anew_has_new_sockets(node: Node) -> None:
     assert node.receivers[0].closed
     node.turn()
     assert node.sockets[1].sent
+
+
+def test_a_receiver_shares_its_port_with_the_same_family_and_hops(node: Node) -> None:
+    keys = [
+        GOOD,
+        SessionKey("192.0.2.8", ""),
+        SessionKey("2001:db8::8", ""),
+        SessionKey("192.0.2.7", "", multihop=True),
+        SessionKey("192.0.2.7", "", "red", multihop=True),
+    ]
+    for count in range(1, len(keys) + 1):
+        node.shell.configure(dict.fromkeys(keys[:count], Settings()))
+    assert [receiver.beside for receiver in node.receivers] == [[], ["red"], [], [], [""]]
 
 
 def test_a_filter_that_cannot_be_set_ends_no_session(node: Node) -> None:
