@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
 
-from waggle import route_columns, sessions
-from waggle.commands import bfd, explain, reconcilers, render, status, verify
+from waggle import history, kernel_routes, route_columns, sessions
+from waggle.commands import (
+    bfd,
+    bugreport,
+    check,
+    convert,
+    crds,
+    docs,
+    doctor,
+    errors,
+    events,
+    explain,
+    log,
+    metrics,
+    reconcilers,
+    render,
+    schema,
+    status,
+    trace,
+    verify,
+)
+from waggle.commands.decode import program as decode
 from waggle.commands.demo import view
 from waggle.commands.replay import program as replay
+from waggle.commands.router import actions
+from waggle.fleet import status as fleet_status
 from waggle.tables import Column
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PEERS, RECONCILERS = sessions.columns(NOW), reconcilers.columns(NOW)
+COLLECTORS, EVENTS = actions.collector_columns(NOW), events.columns(NOW)
 
 
 class Shown(NamedTuple):
@@ -133,7 +157,112 @@ def tables() -> dict[str, Shown]:
             always="PREFIX NEXT-HOP AS-PATH COMMUNITIES ORIGIN-OBJECT",
             room="ORIGIN-OBJECT COMMUNITIES NEXT-HOP",
         ),
+        "paths of a prefix": Shown(
+            explain.PATHS,
+            always="PREFIX FROM NEXT-HOP LP AS-PATH MED BEST LOST-BY",
+            wide="INSTANCE",
+            right="LP MED",
+            room="LOST-BY AS-PATH NEXT-HOP PREFIX",
+        ),
+        "kernel routes of manifests": Shown(
+            render.KERNEL_ROUTES,
+            always="TABLE PREFIX NEXT-HOPS",
+            wide="METRIC PROTOCOL",
+            right="TABLE METRIC PROTOCOL",
+            room="NEXT-HOPS",
+        ),
+        "routes that the kernel does not get": Shown(
+            render.NOT_INSTALLED,
+            always="PREFIX PEER NOT-INSTALLED MESSAGE",
+            room="MESSAGE PEER",
+        ),
+        "routes of the kernel": Shown(
+            kernel_routes.COLUMNS,
+            always="NODE TABLE PREFIX NEXT-HOPS PEERS ORIGIN-OBJECT STATE",
+            wide="INSTANCE METRIC MESSAGE",
+            right="TABLE METRIC",
+            room="NODE* MESSAGE* PEERS ORIGIN-OBJECT NEXT-HOPS PREFIX",
+        ),
+        "changes": Shown(
+            history.COLUMNS,
+            always="TIME TYPE OBJECT CHANGE CAUSE",
+            wide="NODE ROUTE-SET",
+            room="CAUSE CHANGE",
+        ),
+        "nodes": Shown(
+            fleet_status.COLUMNS,
+            always="NODE READY HEALTH ESTABLISHED PROBLEMS MESSAGE",
+            wide="STATUS",
+            right="ESTABLISHED PROBLEMS",
+            room="MESSAGE PROBLEMS* STATUS",
+        ),
+        "collectors of the router": Shown(
+            COLLECTORS,
+            always="NODE COLLECTOR ADDRESS PORT STATE SINCE OCTETS QUEUED REASON",
+            wide="CONNECTIONS",
+            right="PORT SINCE OCTETS QUEUED CONNECTIONS",
+            room="REASON NODE* ADDRESS PORT*",
+        ),
+        "Events": Shown(
+            EVENTS,
+            always="LAST-SEEN TYPE REASON OBJECT COUNT MESSAGE",
+            wide="FIRST-SEEN NODE",
+            right="LAST-SEEN COUNT FIRST-SEEN",
+            room="MESSAGE OBJECT COUNT*",
+        ),
+        "decoded messages": Shown(
+            decode.COLUMNS,
+            always="KIND ANNOUNCE WITHDRAW NEXT-HOP AS-PATH OUTCOME DETAILS",
+            room="DETAILS AS-PATH NEXT-HOP WITHDRAW ANNOUNCE",
+        ),
+        "checks of the doctor": Shown(
+            doctor.COLUMNS,
+            always="CHECK RESULT NODE OBJECT EVIDENCE FIX",
+            room="FIX EVIDENCE NODE* OBJECT",
+        ),
+        "spans": Shown(
+            trace.COLUMNS,
+            always="AFTER TOOK SPAN TIMELINE DETAILS",
+            right="AFTER TOOK",
+            room="DETAILS TIMELINE*",
+        ),
+        "metrics": Shown(
+            metrics.COLUMNS,
+            always="NAME LABELS VALUE",
+            wide="TYPE DESCRIPTION",
+            right="VALUE",
+            room="LABELS* DESCRIPTION",
+        ),
+        "reasons": Shown(
+            errors.COLUMNS, always="REASON OF MEANING REMEDY", room="REMEDY MEANING OF*"
+        ),
+        "definitions": Shown(
+            crds.COLUMNS, always="NAME KIND SCOPE VERSIONS", room="KIND* VERSIONS* SCOPE*"
+        ),
+        "converted objects": Shown(
+            convert.COLUMNS, always="API KIND NAMESPACE NAME", room="API NAMESPACE*"
+        ),
+        "problems of manifests": Shown(
+            check.COLUMNS,
+            always="OBJECTS FIELD MESSAGE NODES",
+            room="MESSAGE FIELD NODES OBJECTS",
+        ),
+        "log levels": Shown(log.COLUMNS, always="LEVEL SET-BY CONFIGURED"),
+        "files of a report": Shown(
+            bugreport.COLUMNS, always="FILE OCTETS ERROR", right="OCTETS", room="ERROR"
+        ),
+        "schemas": Shown(schema.COLUMNS, always="KIND ID", room="ID"),
+        "pages": Shown(docs.COLUMNS, always="PAGE TITLE", room="TITLE"),
     }
+
+
+def test_no_table_of_the_code_is_missing() -> None:
+    listed = [table.columns for table in tables().values()]
+    for module in (module for name, module in sys.modules.items() if name.startswith("waggle.")):
+        for name, value in vars(module).items():
+            is_part = name.startswith("_")
+            if not is_part and isinstance(value, tuple) and value and isinstance(value[0], Column):
+                assert value in listed, f"{module.__name__}.{name}"
 
 
 def titles(columns: Sequence[Column]) -> str:
@@ -179,6 +308,12 @@ def test_a_session_that_is_up_is_green_and_one_that_is_down_is_not(state: str, s
         (explain.RECEIVED, "ACCEPTED", "yes", "no", "yellow"),
         (RECONCILERS, "ERRORS", "0", "1", "red"),
         (verify.COLUMNS, "REPAIRED", "yes", "no", "red"),
+        (fleet_status.COLUMNS, "READY", "yes", "no", "red"),
+        (fleet_status.COLUMNS, "HEALTH", "ok", "degraded", "yellow"),
+        (COLLECTORS, "STATE", "up", "down", "red"),
+        (doctor.COLUMNS, "RESULT", "ok", "error", "red"),
+        (doctor.COLUMNS, "RESULT", "ok", "warning", "yellow"),
+        (doctor.COLUMNS, "RESULT", "ok", "skipped", "dim"),
     ],
 )
 def test_what_needs_attention_is_not_green(
@@ -187,3 +322,15 @@ def test_what_needs_attention_is_not_green(
     (style,) = (column.style for column in columns if column.title == title)
     assert style is not None
     assert (style(good), style(bad)) == ("green", style_of_bad)
+
+
+def test_a_warning_is_yellow_and_an_outcome_is_red() -> None:
+    (of_event,) = (column.style for column in EVENTS if column.title == "TYPE")
+    (of_message,) = (column.style for column in decode.COLUMNS if column.title == "OUTCOME")
+    assert of_event is not None
+    assert of_message is not None
+    assert (of_event("Warning"), of_event("Normal")) == ("yellow", "")
+    (of_path,) = (column.style for column in explain.PATHS if column.title == "BEST")
+    assert of_path is not None
+    assert (of_path("yes"), of_path("no")) == ("green", "")
+    assert of_message("session reset") == "red"

@@ -5,16 +5,20 @@ first run records for some minutes which tests execute which lines (`tests.mutan
 ``--results FILE`` keeps the results: an interrupted run goes on with it, and mutants whose lines are
 removed are tried again. ``--at MODULE:LINE`` takes the mutants of a module or line.
 
-Tests of programs are among them: their programs run in the copy with the mutant. Tests with real
-routers, API servers or helm are not. A test that takes long has to fail twice with a mutant, as
-load may be the reason. A test that fails without the mutants as well is named at the end of the run,
-and the other tests decide.
+Tests of programs are among them: their programs run in the copy with the mutant. A mutant that
+survives the most specific and quickest tests has a second pass: more of the tests that execute its
+place, and then those with a real router, API server or network namespace. Second passes begin in the
+first `LIMIT_SECONDS` of a run only, so that a run on a busy machine ends, too.
+
+A test that takes long has to fail twice with a mutant, as load may be the reason. A test that fails
+without the mutants as well is named at the end of the run, and the other tests decide.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import tempfile
 import threading
@@ -32,11 +36,17 @@ from tests.mutants.equivalent import EQUIVALENT, Equivalent
 from tests.mutants.page import ROOT
 from tests.mutants.places import Change, changes
 from tests.mutants.reach import Reach
-from tests.mutants.record import ORDER, read, recorded
+from tests.mutants.record import ORDER, REAL, read, recorded
 
 ROOMS: Final = ("cells", "cmd")
 TESTS_SECONDS: Final = 25.0
-"""Of recorded time: the tests of one mutant, at most."""
+"""Of recorded time: the tests of one mutant in the first pass, at most."""
+MORE_SECONDS: Final = 45.0
+"""The same of the second pass, beyond those of the first."""
+REAL_SECONDS: Final = 15.0
+"""The same of tests with real programs, which wait for most of their time."""
+LIMIT_SECONDS: Final = 35 * 60.0
+"""After this time of a run no second pass begins."""
 LONG_SECONDS: Final = 1.0
 """Tests that take longer depend on the machine, perhaps: they have to fail twice."""
 IMPORT: Final = "the import"
@@ -128,6 +138,7 @@ def places(module: str) -> Iterator[Place]:
 
 def run(asked: Asked, write: Callable[[str], None]) -> int:
     """Run the tests of each mutant; returns the exit status: 1 if fewer than 85 % are noticed."""
+    began = time.monotonic()
     every = chosen(asked)
     for place in every:
         if place.equivalent is not None:
@@ -136,16 +147,20 @@ def run(asked: Asked, write: Callable[[str], None]) -> int:
     results = _Results(asked.results)
     new = [place for place in tested if place.key not in results.tests]
     if new:
-        parts = read(asked.record) if asked.record else recorded(asked.rooms, write)
-        reach = Reach(parts)
         with tempfile.TemporaryDirectory(prefix="waggle-mutants-") as name:
             before = ORDER[: min(map(ORDER.index, asked.rooms))]
             copies = [Copy(Path(name) / str(at), before) for at in range(asked.jobs or _idle())]
-            trial = _Trial(reach, copies, results, write)
-            while new:
-                trial.run(new)
-                unreliable = trial.unreliable()
-                new = [place for place in tested if results.tests[place.key] in unreliable]
+            for one in _passes(asked, write):
+                until = math.inf if one.is_first else began + LIMIT_SECONDS
+                trial = _Trial(one, copies, results, write, until)
+                tried = new
+                while tried:
+                    trial.run(tried)
+                    unreliable = trial.unreliable()
+                    tried = [place for place in new if results.tests[place.key] in unreliable]
+                new = [place for place in new if not results.tests[place.key]]
+                if not new or time.monotonic() > began + LIMIT_SECONDS:
+                    break
             for copy in copies:
                 copy.close()
     survivors = [place for place in tested if not results.tests[place.key]]
@@ -156,6 +171,38 @@ def run(asked: Asked, write: Callable[[str], None]) -> int:
     for place in survivors:
         write(f"  {place.describe()}")
     return 0 if len(every) - len(survivors) >= 0.85 * len(every) else 1
+
+
+class _Pass(NamedTuple):
+    """Tests of a mutant: of a record those beyond ``passed`` seconds, for ``seconds``."""
+
+    reach: Reach
+    seconds: float
+    passed: float = 0.0
+    is_real: bool = False
+    """True for tests with real programs."""
+
+    @property
+    def is_first(self) -> bool:
+        """True for the pass of all mutants."""
+        return not self.passed and not self.is_real
+
+    def tests(self, place: Place) -> list[str]:
+        """Return the tests of a mutant, as pytest's arguments."""
+        module, first, last = place.module, place.change.line, place.change.last_line
+        if not self.passed:
+            return self.reach.tests(module, first, last, self.seconds)
+        done = self.reach.tests(module, first, last, self.passed)
+        return self.reach.tests(module, first, last, self.seconds, done)
+
+
+def _passes(asked: Asked, write: Callable[[str], None]) -> Iterator[_Pass]:
+    """Yield the passes; the record of tests with real programs is made once one is needed."""
+    reach = Reach(read(asked.record) if asked.record else recorded(asked.rooms, write))
+    yield _Pass(reach, TESTS_SECONDS)
+    yield _Pass(reach, MORE_SECONDS, passed=TESTS_SECONDS)
+    if asked.record is None:
+        yield _Pass(Reach(recorded(asked.rooms, write, REAL)), REAL_SECONDS, is_real=True)
 
 
 def _idle() -> int:
@@ -187,13 +234,15 @@ class _Trial:
 
     def __init__(
         self,
-        reach: Reach,
+        one: _Pass,
         copies: Sequence[Copy],
         results: _Results,
         write: Callable[[str], None],
+        until: float = math.inf,
     ) -> None:
-        self._reach, self._copies = reach, copies
+        self._pass, self._reach, self._copies = one, one.reach, copies
         self._results, self._write = results, write
+        self._until = until
         self._seen = {IMPORT, ENDLESS}
         """Tests that have failed with a mutant, and have been tried without."""
         self._lock = threading.Lock()
@@ -211,6 +260,8 @@ class _Trial:
 
         def try_one(place: Place) -> None:
             nonlocal count
+            if time.monotonic() > self._until:
+                return
             copy = free.get()
             began = time.monotonic()
             try:
@@ -244,9 +295,9 @@ class _Trial:
 
     def _noticed(self, place: Place, copy: Copy) -> str:
         """Return which test fails with a mutant, or nothing."""
-        change = place.change
-        tests = self._reach.tests(place.module, change.line, change.last_line, TESTS_SECONDS)
-        with copy.changed(place.module, change.apply((ROOT / place.module).read_bytes())):
+        tests = self._pass.tests(place)
+        text = place.change.apply((ROOT / place.module).read_bytes())
+        with copy.changed(place.module, text):
             while tests:
                 run = copy.run(tests, self._seconds(tests), "-x")
                 if run.passed:
@@ -255,7 +306,9 @@ class _Trial:
                     return ENDLESS if run.ended else IMPORT
                 test = run.failed[0]
                 is_quick = self._reach.seconds(test) < LONG_SECONDS
-                if is_quick or not copy.run([test], self._seconds([test])).passed:
+                if (is_quick and not self._pass.is_real) or not copy.run(
+                    [test], self._seconds([test])
+                ).passed:
                     return test
                 # The tests before it have passed.
                 tests = tests[tests.index(test) + 1 :]

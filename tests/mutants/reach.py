@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -36,14 +36,16 @@ class Reach:
         self._importers = _importers(files)
         self._lines: dict[str, dict[int, set[str]]] = {}
 
-    def tests(self, module: str, first: int, last: int, within: float) -> list[str]:
+    def tests(
+        self, module: str, first: int, last: int, within: float, passed: Collection[str] = ()
+    ) -> list[str]:
         """Return the tests of a module's lines, as pytest's arguments, most specific first.
 
         Tests whose file is named after the module come first, for half of ``within`` seconds, then the
         quick ones, of each file in turn, until their times add up to it. Tests that read the module's
         text, as for a page that lists what is in the code, see all lines. Where time is left, and of
         lines that run at import: the other tests of the module, of files that import it or are named
-        after it.
+        after it. Beyond the tests that have ``passed`` the module's own files come first.
         """
         lines = self._of_module(module)
         reached = set[str]().union(*(lines.get(line, ()) for line in range(first, last + 1)))
@@ -67,17 +69,19 @@ class Reach:
 
         def rank(test: str) -> tuple[bool, bool, bool]:
             file = _file(test)
+            if passed:
+                return not is_own(file) and file not in files, test not in reached, not is_own(file)
             return test not in reached, not is_own(file), file not in files
 
         quickest = sorted(
-            (reached | others) & self._seconds.keys(), key=lambda test: (self._seconds[test], test)
+            ((reached | others) & self._seconds.keys()).difference(passed),
+            key=lambda test: (self._seconds[test], test),
         )
         chosen: list[str] = []
         total = 0.0
         for test in sorted(_in_turns(quickest), key=rank):
-            is_other, is_foreign = rank(test)[:2]
             # Slow tests of the module's own leave half of the time to the others.
-            limit = within if is_other or is_foreign else within / 2
+            limit = within / 2 if rank(test)[:2] == (False, False) else within
             if total + self._seconds[test] <= limit or not chosen:
                 total += self._seconds[test]
                 chosen.append(test)
@@ -105,8 +109,13 @@ class Reach:
         text = (ROOT / module).read_text()
         for part, own in zip(self._parts, self._tests, strict=True):
             present = _present_lines(part.texts.get(module, ""), text)
-            for line, tests in part.lines.contexts_by_lineno(module).items():
-                if line in present and (found := own.intersection(tests)):
+            of_files: dict[str, set[str]] = {}
+            for test in own:
+                of_files.setdefault(_file(test), set()).add(test)
+            for line, names in part.lines.contexts_by_lineno(module).items():
+                # What a file executes when it is imported is recorded in its own name.
+                found = own.intersection(names).union(*(of_files.get(name, ()) for name in names))
+                if line in present and found:
                     lines.setdefault(present[line], set()).update(found)
         return lines
 

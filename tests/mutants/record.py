@@ -2,6 +2,9 @@
 
 The first run takes some minutes. Later ones run the tests of files that have changed; lines of modules
 that have changed are found by comparison (`tests.mutants.reach`).
+
+There are two records: of the tests without real programs, and of those with a real router, API server
+or network namespace, which only the mutants need that survive the others.
 """
 
 from __future__ import annotations
@@ -21,7 +24,28 @@ from coverage import CoverageData
 from tests.mutants.page import ROOT
 from tests.mutants.recorder import LINES, READERS, SECONDS
 
-QUICK: Final = "not interop and not netns and not apiserver and not helm"
+
+class Kind(NamedTuple):
+    """Which tests are recorded together."""
+
+    name: str
+    """The end of the name of the record's directory."""
+    marks: str
+    """As pytest's ``-m``."""
+    folders: Sequence[str]
+    """Of their files."""
+    without: Sequence[str] = ()
+    """The begins of the names of files that are not among them."""
+
+
+QUICK: Final = Kind("", "not interop and not netns and not apiserver and not helm", ("tests",))
+REAL: Final = Kind(
+    "-real",
+    "interop or netns or apiserver",
+    ("tests/cells", "tests/cmd", "tests/dialects", "tests/interop"),
+    # Hundreds of runs that differ in the router and in its configuration, and not in what is executed.
+    without=("test_matrix",),
+)
 ORDER: Final = ("statedb", "speaker", "resources", "reconcilers", "cells", "cmd")
 """The rooms; each imports rooms before it, so that the tests of these execute nothing of it."""
 _JOINED: Final = "record.json"
@@ -42,19 +66,19 @@ class Part(NamedTuple):
     """By module, relative to the project: the tests that executed each line."""
 
 
-def recorded(rooms: Sequence[str], write: Callable[[str], None]) -> list[Part]:
+def recorded(rooms: Sequence[str], write: Callable[[str], None], kind: Kind = QUICK) -> list[Part]:
     """Return the record of the present tests, the latest part first; runs the tests that it lacks."""
-    directory = ROOT / "build" / f"reach-{'-'.join(rooms)}"
+    directory = ROOT / "build" / f"reach-{'-'.join(rooms)}{kind.name}"
     parts = read(directory)
     known: dict[str, str] = {}
     for part in reversed(parts):
         known |= part.files
-    present = _files(rooms)
+    present = _files(rooms, kind)
     lacking = sorted(file for file, digest in present.items() if known.get(file) != digest)
     if lacking:
         what = f"{len(lacking)} files of tests" if parts else "all tests; this takes some minutes"
         write(f"recording which lines are executed by {what} ...")
-        write(_record(rooms, lacking, directory / str(len(parts)), present))
+        write(_record(rooms, kind, lacking, directory / str(len(parts)), present))
         parts = read(directory)
     return parts
 
@@ -72,25 +96,27 @@ def _part(folder: Path) -> Part:
     return Part(**joined, lines=lines)
 
 
-def _files(rooms: Sequence[str]) -> dict[str, str]:
+def _files(rooms: Sequence[str], kind: Kind) -> dict[str, str]:
     """Return the digests of the files with tests that can execute something of the rooms."""
     before = ORDER[: min(ORDER.index(room) for room in rooms)]
     files = {}
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        if path.relative_to(ROOT).parts[1] not in before:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            files[str(path.relative_to(ROOT))] = digest
+    for folder in kind.folders:
+        for path in sorted((ROOT / folder).rglob("test_*.py")):
+            is_left_out = path.name.startswith(tuple(kind.without))
+            if path.relative_to(ROOT).parts[1] not in before and not is_left_out:
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                files[str(path.relative_to(ROOT))] = digest
     return files
 
 
 def _record(
-    rooms: Sequence[str], files: Sequence[str], target: Path, digests: dict[str, str]
+    rooms: Sequence[str], kind: Kind, files: Sequence[str], target: Path, digests: dict[str, str]
 ) -> str:
     """Run the tests of files and write the record; returns pytest's last line."""
     partial = target.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     command = [
-        *(sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.recorder", "-m", QUICK),
+        *(sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.recorder", "-m", kind.marks),
         *("--hypothesis-profile", "quick", "-n", "auto", "--dist", "loadgroup", *files),
     ]
     environment = {

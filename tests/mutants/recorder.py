@@ -54,6 +54,15 @@ class _Recorder:
                 self._readers.setdefault(path, set()).add(self._test)
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+        """Record in a file's name what it executes when it is imported: rows of a table, parameters."""
+        if isinstance(collector, pytest.Module):
+            self._coverage.switch_context(collector.nodeid)
+        result = yield
+        self._coverage.switch_context("")
+        return result
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._coverage.switch_context(item.nodeid)
         self._test = os.environ["REACH_TEST"] = item.nodeid
