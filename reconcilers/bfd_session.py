@@ -75,7 +75,7 @@ class BfdSession(msgspec.Struct, frozen=True, order=True, kw_only=True):
 
 
 class BfdCounters(msgspec.Struct, frozen=True, order=True, kw_only=True):
-    """What a session counts, as of the last reading."""
+    """The counters of a session, as of the last reading."""
 
     instance: str
     peer: str

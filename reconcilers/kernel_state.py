@@ -28,7 +28,7 @@ class KernelTable(msgspec.Struct, frozen=True, order=True, kw_only=True):
 
 
 class KernelNextHops(msgspec.Struct, frozen=True, order=True, kw_only=True):
-    """What best paths of an instance lead to."""
+    """The next hops of an instance's best paths."""
 
     instance: str
     next_hops: tuple[str, ...] = ()

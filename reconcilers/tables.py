@@ -269,7 +269,7 @@ class IntentTables:
         shown_as="deleted",
         order=lambda row: row.object,
     )
-    """What the operator's part deletes."""
+    """Objects that the operator's part deletes."""
     annotations = RowKind(
         ObjectAnnotations,
         lambda row: (object_id(row.object), row.by_operator),
@@ -278,7 +278,7 @@ class IntentTables:
         item=_annotations_item,
         order=lambda row: row.object,
     )
-    """What dialects set on objects of other writers."""
+    """Annotations that dialects set on objects of other writers."""
     problems = RowKind(Problem, _problem_key, writer="compiler", of_cluster=True, item=problem_item)
     reconcile_statuses = RowKind(
         ReconcileStatus, lambda row: (row.reconciler, row.object), writer="agent"

@@ -46,7 +46,7 @@ def _no_keys(row: Any) -> Iterable[str]:  # noqa: ANN401, ARG001
 
 
 class NodeFilter(msgspec.Struct, frozen=True):
-    """Which objects of a kind concern one node; an agent of an API server stores no others."""
+    """Selects the objects of a kind that concern one node; an agent of an API server stores these."""
 
     accepts: Callable[[Any, str, Mapping[str, str]], bool]
     """Takes a row, and the name and the labels of the node."""

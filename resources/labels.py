@@ -58,7 +58,7 @@ class Mismatch(NamedTuple):
     wanted: str
     """As `LabelSelector.text`: ``app=web``."""
     present: str
-    """What the labels have in their place: ``app=shop``, ``no label app``."""
+    """The labels in their place: ``app=shop``, ``no label app``."""
     requirements: int
     """Their number."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 BASE_URL: Final = ""
-"""Where the pages are published, with a slash at the end; empty while they are not."""
+"""The address of the published pages, with a slash at the end; empty while they are not published."""
 
 
 def reference(name: str) -> str:

@@ -200,7 +200,7 @@ _CHECKS: Final[dict[type[shapes.Type], Callable[[Any, Any, str], Errors]]] = {
 
 
 class _Nested(NamedTuple):
-    """What values with fields may be: objects of some structs, and lists of such values."""
+    """The possible values with fields: objects of some structs, and lists of such values."""
 
     rows: tuple[type, ...] = ()
     items: tuple[_Nested, ...] = ()

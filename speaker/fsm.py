@@ -80,7 +80,7 @@ class Event(enum.IntEnum):
 
 
 class Action(enum.Enum):
-    """What the session does for a transition, in the order given."""
+    """The session's actions for a transition, in the order given."""
 
     START_CONNECT_RETRY = enum.auto()
     STOP_CONNECT_RETRY = enum.auto()

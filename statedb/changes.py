@@ -36,7 +36,7 @@ class LogEntry(NamedTuple):
     path: Path
     change: Change[Any]
     replaced: Change[Any] | None
-    """What the change replaces. Snapshots release very many rows at once, the log does so in slices."""
+    """The replaced change. Snapshots release very many rows at once, the log does so in slices."""
 
 
 _change: Final = operator.attrgetter("change")

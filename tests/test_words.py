@@ -97,11 +97,16 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
         yield text.count("\n", 0, start) + 1, text[start : end if end >= 0 else len(text)]
 
 
-def test_the_first_line_of_a_module_has_a_noun_for_its_subject() -> None:
+def test_a_docstring_has_a_noun_or_a_verb_of_its_own_at_its_beginning() -> None:
+    """Of modules, classes, functions, fields and constants."""
+    pronoun = re.compile(
+        r'^[ ]*r?"""(What|Who|Whose|Which|Where|The ones?|Those|One that)\b', re.MULTILINE
+    )
     places = [
-        str(path.relative_to(ROOT))
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in TEXTS
-        if path.relative_to(ROOT).parts[0] in ROOMS and path.read_text().startswith('"""What ')
+        if path.relative_to(ROOT).parts[0] in ROOMS and path.suffix == ".py"
+        for number, line in _matches(pronoun, path.read_text())
     ]
     assert places == []
 

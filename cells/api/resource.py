@@ -122,4 +122,4 @@ class ApiAction(msgspec.Struct, frozen=True, kw_only=True):
     run: Callable[[Any], Awaitable[Sequence[Any]]]
     """Called with the body of the request."""
     body: type = NoBody
-    """What the JSON of the body is decoded to, strictly."""
+    """The type of the body, which is decoded strictly from JSON."""

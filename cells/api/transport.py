@@ -45,11 +45,11 @@ class Transport(Protocol):
 
     @property
     def program(self) -> str:
-        """What answers, for errors: agent or router."""
+        """The program at the other end, for errors: agent or router."""
 
     @property
     def place(self) -> str:
-        """Where it answers, for errors."""
+        """The address of the program, for errors."""
 
     def request(
         self,

@@ -128,7 +128,7 @@ def _is_repeated(last: HistoryItem, item: HistoryItem) -> bool:
 
 
 class Target:
-    """What entries are wanted: an object, a prefix and more specific ones, an address, or a peer."""
+    """Selects entries by an object, a prefix and more specific ones, an address, or a peer."""
 
     def __init__(self, text: str) -> None:
         self._text = text

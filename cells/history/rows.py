@@ -33,7 +33,7 @@ class Recorded(NamedTuple):
     key: Callable[[Any], Key]
     name: Callable[[Any], str]
     fields: Callable[[Any], Any]
-    """What is compared: a struct or a mapping."""
+    """Returns the compared values: a struct or a mapping."""
     causes: Callable[[Any, Any], list[str]]
     """Objects, of the row before and after; one of the two may be None."""
     message: Callable[[Any], str] = lambda _: ""

@@ -56,7 +56,7 @@ class Client(Protocol):
 
     @property
     def problem(self) -> str:
-        """What is wrong with the process or with the last connection; empty if nothing is."""
+        """The fault of the process or of the last connection; empty without a fault."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a connection."""

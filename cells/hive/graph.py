@@ -55,7 +55,7 @@ def needs(make: Constructor) -> Iterator[Need]:
 
 
 class Directory:
-    """Which cell provides which type, and which cells contribute to which group."""
+    """The cell that provides each type, and the cells that contribute to each group."""
 
     def __init__(self, cells: Sequence[Cell], enabled: Mapping[str, bool]) -> None:
         self.cells = tuple(cells)
@@ -110,7 +110,7 @@ class Graph:
         self._all = functools.partial(Directory, cells, enabled)
         self._singletons: dict[Key, Any] = {}
         self._eager: dict[Key, list[Key]] = {}
-        """What has to be constructed before a constructor runs."""
+        """Objects that are constructed before a constructor runs."""
         self._late: list[Late[Any]] = []
         for cell in self._enabled:
             for key in self._keys(cell):

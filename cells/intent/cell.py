@@ -54,7 +54,7 @@ log = structlog.get_logger("waggle.intent")
 
 
 class IntentStep(Protocol):
-    """What runs before the intent is compiled, in the same round: the operator's part."""
+    """A step before the compilation of the intent, in the same round: the operator's part."""
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
@@ -74,7 +74,7 @@ def make_host_demand(
 
 
 class BfdRunner:
-    """What the cell contributes that runs BFD sessions; without it peers have none."""
+    """Contributed by the cell that runs BFD sessions; without it peers have none."""
 
 
 class IntentLoop:

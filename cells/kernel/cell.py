@@ -166,7 +166,7 @@ class Writer:
 
     @property
     def _hanging(self) -> str:
-        """What is wrong with a connected writer that does not answer; its job reports a lost one."""
+        """The fault of a connected writer that does not answer; its job reports a lost one."""
         return self._kernel.installed.answers.problem if self._client.is_connected else ""
 
     def _report(self) -> None:

@@ -89,13 +89,13 @@ class ReachabilityCheck:
         self._look_due = 0.0
         """When it is found again what is reached, by the clock of the loop."""
         self._unreached = ""
-        """What was not reached with the routes that are withheld."""
+        """The targets that were not reached with the withheld routes, as text."""
         self._known: frozenset[Target] = frozenset()
-        """What was tried last."""
+        """The targets of the last attempt."""
         self._read_at: tuple[int, int] = (0, 0)
         """The revisions of the tables with addresses of nodes that were read last."""
         self.reached: frozenset[Target] = frozenset()
-        """What was reached last."""
+        """The targets that were reached last."""
         self.approved = False
         """True if the next routes are installed whatever is reached with them."""
         if options.check:

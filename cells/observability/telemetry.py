@@ -75,7 +75,7 @@ class Telemetry:
         self._health = health
         self._counts = counts
         self.process = {name: value for part in process for name, value in part.items()}
-        """What the spans are of."""
+        """The attributes of the process in all spans."""
         # Late: the cell that keeps spans adds itself to the provider of this one.
         self._unsampled = unsampled
         self._provider: TracerProvider | None = None

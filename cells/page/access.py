@@ -1,4 +1,4 @@
-"""Who may see the page on an address: on loopback the host's users, elsewhere users with the token.
+"""Access to the page on an address: on loopback for the host's users, elsewhere with the token.
 
 A browser has the token in a cookie that no script and no other site can use. On loopback without a
 token requests must name the host as itself: a site whose name leads here (DNS rebinding) reads nothing.

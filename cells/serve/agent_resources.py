@@ -71,7 +71,7 @@ class ReceivedExplanations(Protocol):
 
 
 class Intent(Protocol):
-    """What the node is to do."""
+    """The intent of the node."""
 
     def intent(self) -> Iterator[Sequence[dict[str, Any]]]:
         """Yield instances, sessions, problems and routes in slices.

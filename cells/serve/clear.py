@@ -37,7 +37,7 @@ class Clear(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Clearing(Protocol):
-    """What resets sessions, or has routes sent again."""
+    """Resets sessions, or has routes sent again."""
 
     async def clear(self, body: Clear) -> Sequence[ClearedItem]:
         """Clear the sessions of a peer; raises `NotFoundError` and `BadRequestError`."""

@@ -1,4 +1,4 @@
-"""Which requests of browsers are from the program's own page, and which from another site.
+"""Distinguishes browsers' requests from the program's own page and from other sites.
 
 A browser sends the requests of any site to a port of its host, on which a page listens, or to which a
 person forwards the socket. A site that has the name of this host resolve to itself (DNS rebinding)

@@ -38,7 +38,7 @@ class CandidatePasswords(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class PasswordComparison(Protocol):
-    """What compares passwords with passwords in use."""
+    """Compares passwords with passwords in use."""
 
     async def compare(self, body: CandidatePasswords) -> Sequence[PasswordItem]:
         """Return for each candidate whether it is the password of its peer.

@@ -1,1 +1,1 @@
-"""Where objects come from: an API server, manifests, the host; and the tables that they fill."""
+"""Sources of objects, an API server, manifests, the host, and the tables that they fill."""

@@ -118,7 +118,7 @@ class Kubernetes:
 
     @property
     def unread(self) -> Unread:
-        """What could not be read, or not in full."""
+        """Kinds and objects that could not be read, or not in full."""
         tables = {kind.name: kind.table for kind in self.source.kinds}
         unread = [status for status in self._statuses.values() if status.unread]
         of_kinds = [status for status in unread if not status.object_name]

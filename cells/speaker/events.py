@@ -32,7 +32,7 @@ log = structlog.get_logger("waggle.speaker")
 
 
 class PeerCounts:
-    """What has happened at the sessions of a peer since it was configured."""
+    """Counts NOTIFICATIONs and transitions of a peer's sessions since it was configured."""
 
     __slots__ = ("notifications", "transitions")
 

@@ -53,7 +53,7 @@ class DialectStates:
     ) -> None:
         self._node = node.name
         self.states: Mapping[str, Any] = {}
-        """What each dialect remembers, by its name (`reconcilers.dialect.NodeContext.state`)."""
+        """The memory of each dialect, by its name (`reconcilers.dialect.NodeContext.state`)."""
         self._kept = [
             self._keep(dialect, memory, directory, health, lifecycle, jobs)
             for dialect, memory in extended(dialects, StoredState)

@@ -156,7 +156,7 @@ class NotInstalledRoute(_Part, frozen=True, kw_only=True):
 
 
 class RenderedAnnotations(_Part, frozen=True, kw_only=True):
-    """What the operator sets on an object of others."""
+    """Annotations that the operator sets on an object of another writer."""
 
     kind: str
     namespace: str | None

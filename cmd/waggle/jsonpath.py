@@ -61,7 +61,7 @@ class Expression(NamedTuple):
 
 
 class Range(NamedTuple):
-    """What is printed for each result of an expression."""
+    """The text that is printed for each result of an expression."""
 
     path: Path
     body: tuple[Text | Expression | Range, ...]

@@ -114,7 +114,7 @@ class PlanSummary(Item, frozen=True, kw_only=True):
 
 
 class FleetSummary(Item, frozen=True, kw_only=True):
-    """What all nodes have answered."""
+    """The answers of all nodes in one item."""
 
     nodes: int
     answered: int

@@ -132,7 +132,7 @@ def _fit(
 
 
 class Layout(NamedTuple):
-    """What all tables of an answer have in common."""
+    """The layout of all tables of an answer."""
 
     color: bool = False
     headers: bool = True

@@ -50,7 +50,7 @@ MAX_DUPLICATES: Final = 10
 
 
 class Inputs(NamedTuple):
-    """What the intent of a node is compiled from."""
+    """The inputs of a node's compilation."""
 
     name: str
     """Of the node."""

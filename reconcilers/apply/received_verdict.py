@@ -1,4 +1,4 @@
-"""Which rule of the intent decides about a received route: the selector, and the object that it is of.
+"""The rule of the intent that decides about a received route: the selector, and its object.
 
 The speaker decides by prefix rules, and knows no objects. Its decisions are translated here; without a
 running agent the same policy is evaluated on the intent alone. Pure.

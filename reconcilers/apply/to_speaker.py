@@ -64,7 +64,7 @@ def _password(peer: Peer, password_of: Callable[[PasswordRef], bytes | None]) ->
 
 
 class ReceivedRoutes(NamedTuple):
-    """What protects the node from the routes that its peers send, whatever the dialect."""
+    """Limits against the routes that peers send, whatever the dialect."""
 
     keep: int | None = None
     """Paths that are kept of a peer from which nothing is imported; None keeps all."""

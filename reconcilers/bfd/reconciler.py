@@ -81,7 +81,7 @@ class BfdSessions(SingleValue):
         """Of peers on an interface, as long as they are configured."""
         self.statuses: dict[SessionKey, SessionStatus] = {}
         self._settings: dict[SessionKey, Settings] = {}
-        """What the process has, or will have once it has read what was sent."""
+        """The sessions of the process, as of all messages that were sent to it."""
         self._own: set[SessionKey] = set()
         """Sessions that this agent has set."""
         self._listed_at: float | None = None

@@ -59,7 +59,7 @@ class NodeConfigs(NamedTuple):
 
 
 class _Selection(NamedTuple):
-    """Which nodes each ClusterConfig selects, and which owns each node."""
+    """The nodes that each ClusterConfig selects, and the owner of each node."""
 
     ordered: list[CiliumBGPClusterConfig]
     """From the oldest."""

@@ -36,7 +36,7 @@ from statedb import Snapshot
 
 
 class State(NamedTuple):
-    """What goes from one plan to the next."""
+    """The memory between two plans."""
 
     owners: Owners = Owners()
     router_ids: Mapping[router_ids.Holder, str] = {}

@@ -27,7 +27,7 @@ def _nothing(_dialect: Any, _snapshot: Snapshot) -> Iterable[Problem]:  # noqa: 
 
 
 class Admission(Extension, frozen=True):
-    """What a review needs beside the problems of `Dialect.compile`; functions take the dialect."""
+    """The inputs of a review beside the problems of `Dialect.compile`; functions take the dialect."""
 
     kinds: tuple[Kind[Any], ...] = ()
     """The kinds whose objects the operator's webhook reviews."""

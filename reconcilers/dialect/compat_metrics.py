@@ -57,7 +57,7 @@ class Session(NamedTuple):
 
 
 class MetricsContext(msgspec.Struct, frozen=True):
-    """What the metrics of an agent are read from."""
+    """The inputs of an agent's metrics."""
 
     tables: Tables
     snapshot: Snapshot
@@ -77,7 +77,7 @@ class MetricsContext(msgspec.Struct, frozen=True):
 
 
 class OperatorMetricsContext(msgspec.Struct, frozen=True):
-    """What the metrics of an operator are read from."""
+    """The inputs of an operator's metrics."""
 
     errors: Mapping[ObjectRef, int]
     """Writes of an object that failed."""

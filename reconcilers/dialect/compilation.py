@@ -28,7 +28,7 @@ from statedb import Key, Table
 
 
 class NodeIntent(msgspec.Struct, frozen=True):
-    """What a dialect compiles for one node; ``dialect`` fields of the rows are filled in later."""
+    """The compilation of a dialect for one node; ``dialect`` fields of the rows are filled in later."""
 
     instances: tuple[Instance, ...] = ()
     peers: tuple[Peer, ...] = ()
@@ -42,13 +42,13 @@ class NodeIntent(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     generated: tuple[Generated, ...] = ()
     annotations: tuple[ObjectAnnotations, ...] = ()
-    """What the operator's part sets on objects of this node, for ``waggle render``."""
+    """Annotations that the operator's part sets on objects of this node, for ``waggle render``."""
     feed: Feed | None = None
     """For the dialect that this one feeds."""
     outcomes: Mapping[str, Outcome] = {}
     """The outcome of each feed, by the name of the feeding dialect."""
     state: Any = None
-    """What the next compilation is given as `NodeContext.state`."""
+    """The next compilation's `NodeContext.state`."""
     followed: tuple[Table[Any], ...] = ()
     """Tables that this compilation depends on, beside `Dialect.compiled_tables`."""
     recompiled: Mapping[str, Mapping[Key, AbstractSet[tuple[Family, bytes]] | None]] = {}
@@ -82,7 +82,7 @@ class ClusterAddresses(msgspec.Struct, frozen=True):
 
 
 class NodeContext(msgspec.Struct, frozen=True):
-    """What a dialect knows of the node for which it compiles."""
+    """The node and its surroundings, for a dialect that compiles its intent."""
 
     node: str
     secrets_namespace: str = "kube-system"
@@ -97,9 +97,9 @@ class NodeContext(msgspec.Struct, frozen=True):
     deleted: frozenset[ObjectRef] = frozenset()
     """Objects that the operator's part would delete, in this process."""
     feeds: Mapping[str, Feed] = {}
-    """What other dialects feed to this one, by their names."""
+    """The feeds of other dialects to this one, by their names."""
     state: Any = None
-    """What the dialect remembers: `NodeIntent.state` of its last compilation, of a feeding one the last
+    """The dialect's memory: `NodeIntent.state` of its last compilation, of a feeding one the last
     `Outcome`; at the start what `Dialect.restore` returns, or None."""
     fed_options: Options | None = None
     """The options of the dialect that this one feeds."""
@@ -117,7 +117,7 @@ def _no_group(node: str) -> Hashable:  # noqa: ARG001
 
 
 class ClusterContext(msgspec.Struct, frozen=True):
-    """What a dialect knows of the cluster for which its operator's part runs."""
+    """The cluster, for a dialect whose operator's part runs."""
 
     secrets_namespace: str = "kube-system"
     stored: bool = True
@@ -129,18 +129,18 @@ class ClusterContext(msgspec.Struct, frozen=True):
     """The context in which this dialect is compiled for a node, by the node's name: with what other
     dialects feed."""
     outcome: Any = None
-    """What the operator's part of the dialect that this one feeds has returned for it
+    """The result that the operator's part of the fed dialect has returned for this one
     (`ClusterIntent.outcome`); None where it failed."""
     feeding_group: Callable[[str], Hashable] = _no_group
     """Equal for nodes for which the feeding dialects have the same objects."""
     state: Any = None
-    """What the dialect remembers: `ClusterIntent.state` of its last call, or None."""
+    """The dialect's memory: `ClusterIntent.state` of its last call, or None."""
     unread: frozenset[ObjectRef] = frozenset()
     """Single objects (Secrets) that could not be read: it is not known whether they exist."""
 
 
 class ClusterIntent(msgspec.Struct, frozen=True):
-    """What the operator's part of a dialect generates and reports."""
+    """Generated objects and reports of a dialect's operator's part."""
 
     generated: tuple[Generated, ...] = ()
     """All objects that have to exist, in an order in which they may be written."""
@@ -155,5 +155,5 @@ class ClusterIntent(msgspec.Struct, frozen=True):
     outcome: Any = None
     """The outcome of all feeds on all nodes: for the feeding dialects, a value of this one's own."""
     state: Any = None
-    """What the next call is given as `ClusterContext.state`."""
+    """The next call's `ClusterContext.state`."""
     problems: tuple[Problem, ...] = ()

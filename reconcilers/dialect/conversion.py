@@ -27,13 +27,13 @@ class Conversion(Extension, frozen=True, kw_only=True):
     """Converts objects to objects of one API; its functions return objects as JSON, and take notes."""
 
     target: str = ""
-    """What ``--to`` calls the result; empty is the default."""
+    """The name of the result for ``--to``; empty is the default."""
     kinds: tuple[Kind[Any], ...] = ()
     """The kinds that are converted."""
     rows: Callable[[Mapping[str, Sequence[Any]], Notes], list[Json]] | None = None
     """Converts all rows, which are given by kind."""
     drafts: str = ""
-    """What `draft` converts, for messages."""
+    """The name of the objects that `draft` converts, for messages."""
     draft: Callable[[Mapping[str, Any], Notes], list[Json] | None] | None = None
     """Converts one object of a draft, as JSON; None for any other object. The result is read in its
     place."""

@@ -25,7 +25,7 @@ class Certificate(msgspec.Struct, frozen=True):
     """A certificate that something depends on."""
 
     name: str
-    """What it is, for people."""
+    """Its use, for people."""
     expires: float
     """Unix time."""
     remedy: str
@@ -43,7 +43,7 @@ class Access(msgspec.Struct, frozen=True):
 
 
 class ClusterEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the API server answers."""
+    """Answers of the API server."""
 
     error: str = ""
     """Why it does not answer; the other fields are empty then."""
@@ -68,7 +68,7 @@ class ClusterEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent of one node answers."""
+    """Answers of one node's agent."""
 
     node: str
     error: str = ""
@@ -113,9 +113,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     object: str = ""
     """The peer or the object; empty where the node is meant."""
     evidence: str
-    """What was observed."""
+    """The observation."""
     remedy: str
-    """What to do."""
+    """The action to take."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +123,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     question: str
-    """What is checked, as a statement that holds where all is well."""
+    """The checked property, as a statement that holds where all is well."""
     needs: Literal["cluster", "agents", "any"]
     """The evidence without which it is skipped."""
     run: Callable[[Evidence], Iterator[Finding]]

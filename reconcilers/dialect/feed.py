@@ -43,7 +43,7 @@ class Translation(NamedTuple):
 
     units: Sequence[Translated]
     further: Sequence[Translated] = ()
-    """What may contradict other objects because these are in effect."""
+    """Objects that may contradict others because the units are in effect."""
     followed: tuple[Table[Any], ...] = ()
     """The tables that ``further`` depends on, beside the compilation's."""
 
@@ -84,12 +84,12 @@ class Relations(Protocol):
 
     @property
     def references(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
-        """What an object refers to, where it refers to others."""
+        """The references of objects that have any."""
         ...
 
     @property
     def referents(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
-        """What an object is to others that refer to it."""
+        """The keys by which other objects refer to an object."""
         ...
 
     def beside(self, environment: AbstractSet[ObjectRef]) -> Beside:

@@ -21,7 +21,7 @@ from statedb import Snapshot
 
 
 class FeederError(Exception):
-    """What feeds a dialect cannot be compiled; ``str()`` is a clause that names the feeding one."""
+    """A feeding dialect cannot be compiled; ``str()`` is a clause that names it."""
 
     def __init__(self, feeder: Dialect, error: Exception) -> None:
         reason = f"{type(error).__name__}: {error}"

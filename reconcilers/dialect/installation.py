@@ -43,7 +43,7 @@ class OptionalKinds(Extension, frozen=True):
 
 
 class SingleObject(Extension, frozen=True):
-    """The one object of a kind without namespaces that the operator reads, and is permitted to."""
+    """A single object of a kind without namespaces, which the operator may read."""
 
     kind: Kind[Any]
     """One of the `OptionalKinds` of the operator."""
@@ -97,5 +97,5 @@ class Rival(Extension, frozen=True):
     config_entry: tuple[str, str] | None = None
     """Key and value of that entry."""
     config_paths: tuple[str, ...] = ()
-    """Where the entry is a file in YAML: the paths in it that may have the value, such as
+    """For an entry that is a file in YAML: the paths in it that may have the value, such as
     ``featureGates.BGPPolicy``; the first that exists is used."""

@@ -81,7 +81,7 @@ def key_of(kind: NodeObjectKind, row: NodeObject) -> NodeObjectKey:
 
 
 class NodeObjectContext(msgspec.Struct, frozen=True):
-    """What the objects of a node are computed from."""
+    """The inputs of a node's objects."""
 
     node: str
     dialect: str

@@ -34,7 +34,7 @@ class ObjectStatus(msgspec.Struct, frozen=True):
 
 
 class ReportContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node's report is computed from."""
+    """The inputs of a node's report."""
 
     node: str
     dialect: str

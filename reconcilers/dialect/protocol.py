@@ -51,7 +51,7 @@ class Dialect:
     feeds: ClassVar[str | None] = None
     """The dialect that reads the objects which this one generates; instances are then its own."""
     extensions: ClassVar[tuple[Extension, ...]] = ()
-    """What it adds to the programs."""
+    """The dialect's contributions to the programs."""
     installs_routes: ClassVar[bool] = False
     """True if received routes that its peers' import policies accept belong into the kernel."""
 

@@ -1,4 +1,4 @@
-"""Which Services a dialect's objects select for advertisement, and which of them nodes advertise."""
+"""Services that a dialect's objects select for advertisement, and Services that nodes advertise."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class ServiceAdvertisement(Protocol):
 
 
 class ServiceStatuses(Extension, frozen=True):
-    """What the operator's Events on Services are made of."""
+    """The inputs of the operator's Events on Services."""
 
     begin: Callable[[Any, Snapshot], ServiceAdvertisement]
     """Given the operator's dialect."""
     kinds: tuple[Kind[Any], ...]
-    """What is listed for each comparison, in this order; statuses are in no table."""
+    """Kinds that are listed for each comparison, in this order; statuses are in no table."""
     namespace: Callable[[Any], str] = lambda _: ""
     """Given the operator's dialect: the namespace of these objects; empty for all."""
     reads_endpoints: bool = False

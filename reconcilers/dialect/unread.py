@@ -11,7 +11,7 @@ from reconcilers.model import ObjectRef
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """What could not be read: an object of it that is not known may exist."""
+    """Kinds and objects that could not be read: an unknown object may exist."""
 
     waits_for: str = ""
     """A feed without an answer yet; empty once each kind was answered, by a list or an error, and some

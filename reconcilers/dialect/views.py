@@ -34,7 +34,7 @@ def _no_flags(parser: argparse.ArgumentParser) -> None:
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What a `reconcilers.dialect_entry.Subcommand` does; ``--socket`` is added to its flags."""
+    """The action of a `reconcilers.dialect_entry.Subcommand`; ``--socket`` is added to its flags."""
 
     run: Callable[[argparse.Namespace, Ask], int]
     """Print; returns the exit status. An error of the agent ends the command with status 1."""
@@ -53,7 +53,7 @@ class Rendering(Extension, frozen=True):
 
 
 class ViewContext(msgspec.Struct, frozen=True):
-    """What an `ApiPath` is read from."""
+    """The inputs of an `ApiPath`."""
 
     tables: Tables
     snapshot: Snapshot

@@ -39,7 +39,7 @@ class _Entry(Struct, frozen=True):
 
 
 class ParsedAnnotation(NamedTuple):
-    """What the annotation of an object says."""
+    """The parsed annotation of an object."""
 
     redistributions: tuple[tuple[str, Redistribution, str], ...] = ()
     """Each with its VRF, and the path of the VRF."""

@@ -31,7 +31,7 @@ class RouteSet(NamedTuple):
 
     name: str
     exports: Mapping[Key, tuple[Routes, ...]]
-    """What each object advertises, by object and type of address (`source_key`)."""
+    """The routes of each object, by object and type of address (`source_key`)."""
     fed: tuple[Any, ...] = ()
     """Rules of feeding dialects, for their own route sources."""
 

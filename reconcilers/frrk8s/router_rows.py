@@ -163,7 +163,7 @@ class _Sorted:
 
 
 class NodeValues(NamedTuple):
-    """What the routers of a node depend on beside the objects."""
+    """The inputs of a node's routers beside the objects."""
 
     name: str
     node: Node | None
@@ -175,7 +175,7 @@ class NodeValues(NamedTuple):
 
 
 class NeighborProblem(NamedTuple):
-    """What is wrong with a neighbour on this node."""
+    """A problem of a neighbour on this node."""
 
     key: NeighborKey
     field: str

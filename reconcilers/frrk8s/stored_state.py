@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class State(NamedTuple):
-    """What is remembered from one compilation of a node to the next."""
+    """The memory from one compilation of a node to the next."""
 
     good: LastGood = LastGood()
     """The configuration in effect: with ``keep`` the last good state."""

@@ -102,7 +102,7 @@ class Session(NamedTuple):
 
 
 class NeighborSettings(NamedTuple):
-    """What one entry of a unit sets of a neighbour, but for its routes.
+    """The settings of a neighbour in one entry of a unit, but for its routes.
 
     One value for all entries that set the same: a merge costs the different ones.
     """
@@ -214,8 +214,8 @@ class Compiled(NamedTuple):
     unsupported: tuple[tuple[str, FieldError], ...] = ()
     """Fields without effect, with the reason of the condition PartiallyApplied."""
     claims: tuple[Any, ...] = ()
-    """What may not differ from other units (`reconcilers.frrk8s.claims`), but for passwords that are
-    set: these follow Secrets."""
+    """Settings that may not differ from other units (`reconcilers.frrk8s.claims`), but for passwords
+    that are set: these follow Secrets."""
     passwords: tuple[NeighborPart, ...] = ()
     """The neighbours with a password."""
     allowas_in_origin: frozenset[tuple[str, str]] = frozenset()
@@ -237,7 +237,7 @@ class Findings:
         self.missing: list[Missing] = []
         """VRFs that it imports and no object has."""
         self.unsupported: list[tuple[str, FieldError]] = []
-        """What has no effect, each with a reason of the condition PartiallyApplied."""
+        """Fields without effect, each with a reason of the condition PartiallyApplied."""
 
     def error(self, path: str, message: str) -> None:
         """Add a broken rule."""

@@ -58,7 +58,7 @@ class Arbitrated(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """Who has what at present."""
+    """The present owners of claims."""
 
     owners: Owners
     """The owners of the last decision."""

@@ -397,7 +397,7 @@ class IntentCompiler:
 
     @property
     def states(self) -> Mapping[str, Any]:
-        """What each dialect remembers of the last run (`reconcilers.dialect.NodeContext.state`)."""
+        """The memory of each dialect after the last run (`reconcilers.dialect.NodeContext.state`)."""
         return self._intents.states
 
     def rendered(self) -> Iterator[dict[str, Any]]:

@@ -28,7 +28,7 @@ GeneratedObjects = Mapping[tuple[str, str, str], Any]
 
 
 class OfOperator(NamedTuple):
-    """What the operator's part of a dialect has generated in this process, and what it deletes."""
+    """Objects that the operator's part of a dialect has generated in this process, or deletes."""
 
     generated: GeneratedObjects = MappingProxyType({})
     deleted: frozenset[ObjectRef] = frozenset()
@@ -66,7 +66,7 @@ class DialectIntents:
         self._inputs: dict[str, tuple[Node | None, OfOperator]] = {}
         """By dialect, as of the last compilation: the node, and what its operator's part has."""
         self.states = dict(states)
-        """What each dialect remembers (`NodeContext.state`)."""
+        """The memory of each dialect (`NodeContext.state`)."""
         self.compiled: dict[str, NodeIntent] = {}
         """The last intent of each dialect that it could compile."""
         self.failures: dict[str, Problem] = {}

@@ -1,4 +1,4 @@
-"""Which dialects have been read, so that a dialect with unreadable kinds does not stop the others.
+"""Dialects that have been read: a dialect with unreadable kinds does not stop the others.
 
 At a start all dialects are compiled together, as conflicts between them depend on the age of objects.
 A dialect that has been read waits for the others for `WAIT_SECONDS` at most. Dialects that feed each
@@ -21,7 +21,7 @@ restart for 120 s, and a list takes less than one."""
 
 
 class Reading(NamedTuple):
-    """What has been read."""
+    """The dialects that have been read."""
 
     ready: AbstractSet[str]
     """The names of the dialects that do not wait."""

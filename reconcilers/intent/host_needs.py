@@ -42,7 +42,7 @@ class HostDemand:
         self.needed = False
         """Whether any does."""
         self.kernel_tables: frozenset[KernelTable] = frozenset()
-        """Whose routes are redistributed, as of the last compilation (`NodeIntent.kernel_tables`)."""
+        """The redistributed tables, as of the last compilation (`NodeIntent.kernel_tables`)."""
         self.failures: dict[str, Exception] = {}
         """Of the last answer: dialects that failed, taken as not needing it, by name."""
 

@@ -1,4 +1,4 @@
-"""Which dialects wait for the first reading of the node's kernel: of its interfaces, or of routes.
+"""Dialects that wait for the first reading of the node's kernel: of its interfaces, or of routes.
 
 What a dialect advertises after a start would lack what it needs of the kernel, and peers would drop
 routes that they keep over a restart. A dialect in need waits for `WAIT_SECONDS` at most, as the kernel

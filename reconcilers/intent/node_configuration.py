@@ -42,7 +42,7 @@ class Configuration(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What differs from the configuration before."""
+    """The parts that differ from the configuration before."""
 
     peers: bool
     problems: bool

@@ -20,7 +20,7 @@ LISTED_OBJECTS: Final = 100
 
 
 class ProblemSource(NamedTuple):
-    """Where problems come from: an object, the dialect, and the route source with its key."""
+    """The source of problems: an object, the dialect, and the route source with its key."""
 
     object: ObjectRef
     dialect: str

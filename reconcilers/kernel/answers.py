@@ -42,7 +42,7 @@ class Answers:
 
     @property
     def problem(self) -> str:
-        """What is wrong; empty while the writer answers in time, or has nothing to answer."""
+        """The fault; empty while the writer answers in time, or has nothing to answer."""
         silent = self._clock() - self._since
         if not self._due or silent < ANSWER_SECONDS:
             return ""

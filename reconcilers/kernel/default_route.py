@@ -1,4 +1,4 @@
-"""Which peers' import policies name the default route."""
+"""Peers whose import policies name the default route."""
 
 from __future__ import annotations
 

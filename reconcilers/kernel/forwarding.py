@@ -22,7 +22,7 @@ BLACKHOLE_COMMUNITY: Final = WELL_KNOWN_COMMUNITIES["blackhole"]
 
 
 class Forwarding(NamedTuple):
-    """What packets do: they are forwarded to ``hops``, or discarded, or there is no route."""
+    """The fate of packets: they are forwarded to ``hops``, or discarded, or there is no route."""
 
     hops: tuple[Hop, ...] = ()
     """Sorted, each once."""

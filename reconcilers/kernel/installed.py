@@ -80,7 +80,7 @@ class InstalledRoutes:
         self.listed = False
         """Whether it is known which routes are in the kernel."""
         self.health = ""
-        """What the writer reports; empty without a problem."""
+        """The writer's report; empty without a problem."""
         self.answers = Answers(clock)
         self.counts = Counts()
         self.failures = RouteFailures(clock)

@@ -17,7 +17,7 @@ Fib: TypeAlias = bool | Literal["auto"] | None
 
 
 class FibOptions(Options, frozen=True):
-    """Which received routes are installed in the kernel, and how."""
+    """Selects received routes for the kernel, and their form there."""
 
     fib: Annotated[
         Fib,

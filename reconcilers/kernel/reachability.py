@@ -18,7 +18,7 @@ class Target(NamedTuple):
     """One address."""
 
     name: str
-    """What is there, for people."""
+    """The target's name, for people."""
     address: str
     port: int
 

@@ -24,7 +24,7 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 
 @final
 class TrackedRouting:
-    """What the writer has found, and what it is to look up."""
+    """Next hops that the writer has resolved, and next hops to look up."""
 
     def __init__(self, table: int) -> None:
         """``table`` is that of the routes of the default VRF."""

@@ -43,7 +43,7 @@ class HostRoute(NamedTuple):
 
 
 class Routing(Protocol):
-    """What the resolution of next hops reads. The VRF is its name; empty is the default one."""
+    """The input of the resolution of next hops. The VRF is its name; empty is the default one."""
 
     def table_of(self, vrf: str) -> int | None:
         """Return the table for the routes of a VRF.

@@ -66,7 +66,7 @@ class _Instance:
 
 @final
 class WantedTables:
-    """What shall be in the kernel."""
+    """The routes that belong into the kernel."""
 
     def __init__(
         self, routing: Routing, options: FibOptions, on_moves: Callable[[], None] = lambda: None

@@ -56,7 +56,7 @@ class Advertisement(msgspec.Struct, frozen=True):
 
 
 class NodeRules(msgspec.Struct, frozen=True):
-    """What is the same for all peers of a node."""
+    """The values that are the same for all peers of a node."""
 
     pools: Mapping[Family, Mapping[bytes, str]]
     """The prefixes of the pools, by family, with the name of the pool."""

@@ -50,7 +50,7 @@ Json = dict[str, Any]
 
 
 class PeerRoutes(NamedTuple):
-    """What MetalLB's objects advertise to one BGPPeer: attributes and Services by prefix."""
+    """The routes of MetalLB's objects for one BGPPeer: attributes and Services by prefix."""
 
     routes: Mapping[str, Attributes]
     services: Mapping[str, frozenset[ObjectRef]]

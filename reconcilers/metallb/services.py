@@ -37,7 +37,7 @@ class HostRoute(NamedTuple):
 
 
 class ServiceState(NamedTuple):
-    """What does not depend on pools and advertisements."""
+    """The state of a Service that does not depend on pools and advertisements."""
 
     service: Service
     addresses: tuple[HostRoute, ...]

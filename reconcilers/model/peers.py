@@ -21,7 +21,7 @@ class PrefixRule(msgspec.Struct, frozen=True):
     origin: ObjectRef | None = None
     """The object with the rule; None for a rule of the agent's own options."""
     label: str = ""
-    """What the rule is called where it is not a selector of an object: ``AlwaysBlock``."""
+    """The rule's name where it is not a selector of an object: ``AlwaysBlock``."""
 
     @property
     def sort_key(self) -> tuple[str | int, ...]:
@@ -63,7 +63,7 @@ class Instance(msgspec.Struct, frozen=True):
     configured_name: str | None = None
     """The name that the dialect gives, where another dialect's instance has it; otherwise None."""
     vrf_field: str = ""
-    """Where ``origin`` has the VRF, for problems."""
+    """The field of ``origin`` with the VRF, for problems."""
 
 
 class GracefulRestart(msgspec.Struct, frozen=True):
@@ -132,14 +132,14 @@ class Peer(msgspec.Struct, frozen=True):
     graceful_restart: GracefulRestart | None = None
     bfd: BfdProfile | None = None
     bfd_field: str = ""
-    """Where the first of ``origins`` has it, for problems."""
+    """The field of the first of ``origins`` with the profile, for problems."""
     families: tuple[Family, ...] = (IPV4_UNICAST, IPV6_UNICAST)
     route_set: str | None = None
     """The name of the route set that is advertised to this peer; None advertises nothing."""
     accept: tuple[PrefixRule, ...] | None = ()
     """Prefixes accepted from the peer; None is all, the empty tuple nothing."""
     accept_origins: tuple[ObjectRef, ...] = ()
-    """Where ``accept`` is None: the objects that accept all, the deciding one first."""
+    """With ``accept`` None: the objects that accept all, the deciding one first."""
     reject: tuple[PrefixRule, ...] = ()
     """Prefixes never accepted, whatever ``accept`` allows."""
     allowas_in_origin: bool = False
@@ -155,7 +155,7 @@ class Peer(msgspec.Struct, frozen=True):
     down_reason: str | None = None
     """Why this peer must stay down (a missing Secret ...), for people."""
     unlimited_set: str | None = None
-    """Where ``route_set`` has a limited number of prefixes: the set with all of them."""
+    """With a limited number of prefixes in ``route_set``: the set with all of them."""
     suppressed: tuple[SuppressedFamily, ...] = ()
     graceful_shutdown: GracefulShutdown | None = None
     """Set while the node is drained."""

@@ -53,7 +53,7 @@ class Problem(msgspec.Struct, frozen=True, order=True, cache_hash=True):
     field: str
     message: str
     unconfigured: tuple[str, ...] = ()
-    """What is not configured because of the problem: an instance, or an instance and its peer."""
+    """An instance, or an instance and its peer, that is not configured because of the problem."""
     category: ProblemCategory = "invalid"
     """``unresolved``: a referenced object is missing; ``conflict``: objects contradict each other;
     ``unsupported``: valid, and not implemented."""

@@ -31,7 +31,7 @@ class Origin(msgspec.Struct, frozen=True, order=True):
     object: ObjectRef
     rule: ObjectRef
     type: str = ""
-    """Which of the object's addresses, in the words of the dialect: LoadBalancerIP, PodCIDR ..."""
+    """The type of the object's address, in the words of the dialect: LoadBalancerIP, PodCIDR ..."""
 
 
 class AddressRank(NamedTuple):
@@ -75,7 +75,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class RouteExplanation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is advertised to one peer for one prefix of one object, and which rule decides.
+    """The advertisement of one prefix of an object to one peer, and the rule that decides.
 
     ``instance`` and ``peer`` are None where it concerns all of them, ``family`` and ``nlri`` where
     the object has no such address.

@@ -31,7 +31,7 @@ class RunningRival(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """What runs and what to do, for people."""
+        """A sentence about the rival and the remedy, for people."""
         text = (
             f"{self.rival.name} runs beside this dialect (DaemonSet {self.namespace}/{self.name}): "
             "both open a session to each router"

@@ -19,7 +19,7 @@ from resources.ovnk.nad import NetworkAttachmentDefinition
 
 
 class Advertisers(NamedTuple):
-    """Which RouteAdvertisements advertise which networks."""
+    """RouteAdvertisements by the networks that they advertise."""
 
     accepted: Mapping[str, frozenset[str]]
     """By network: the names of its accepted RouteAdvertisements."""

@@ -26,7 +26,7 @@ def has_ip_vrf(network: Network | None) -> bool:
 
 
 class Evpn:
-    """What the EVPN networks of a node add to the object of one source."""
+    """The additions of a node's EVPN networks to the object of one source."""
 
     def __init__(
         self,

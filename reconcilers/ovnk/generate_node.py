@@ -62,7 +62,7 @@ class OfSource(NamedTuple):
 
 
 class NodeValues(NamedTuple):
-    """What the generated objects of one node have in common."""
+    """The values that all generated objects of one node have in common."""
 
     prefixes: Mapping[str, tuple[str, ...]]
     """By name of the networks that are on the node."""

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class OfNode(NamedTuple):
-    """What is known of one node beside its Node."""
+    """The state of one node that other objects than its Node have."""
 
     egress_ips: Mapping[str, tuple[str, ...]] = {}
     """By network: prefixes of the egress IPs that the node has."""

@@ -18,7 +18,7 @@ MANAGER: Final = "clustermanager-routeadvertisements-controller"
 
 
 class Seen(NamedTuple):
-    """What has been seen of the other writer: the state from one look to the next."""
+    """Observations of the other writer: the state from one reading to the next."""
 
     times: dict[str, str]
     """By UID of RouteAdvertisements: the time of its last write; empty without one."""

@@ -43,7 +43,7 @@ class Result(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is kept of one RouteAdvertisements."""
+    """The stored result of one RouteAdvertisements."""
 
     advertised: Advertised
     names: tuple[str, ...]

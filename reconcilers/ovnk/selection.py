@@ -37,7 +37,7 @@ class Selected(NamedTuple):
 
 
 class Advertised(NamedTuple):
-    """What RouteAdvertisements advertise, as far as it is the same on all nodes."""
+    """The selection of RouteAdvertisements, as far as it is the same on all nodes."""
 
     name: str
     target: str
@@ -48,7 +48,7 @@ class Advertised(NamedTuple):
     sources: tuple[FRRConfiguration, ...]
     """In the order of namespace and name."""
     receive: tuple[PrefixSelector, ...]
-    """What neighbours may send for networks without tunnels; replaces what a source has."""
+    """Prefixes that neighbours may send for networks without tunnels; replaces the source's own."""
     vteps: Mapping[str, tuple[PrefixSelector, ...]]
     """By VTEP of an EVPN network: what neighbours may send, beside what a source has."""
 

@@ -33,7 +33,7 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         self.program = ""
         """Name and version of the other side, once it has greeted."""
         self.problem = ""
-        """What is wrong with the process or with the last connection; empty if nothing is."""
+        """The fault of the process or of the last connection; empty without a fault."""
 
     @property
     def is_connected(self) -> bool:

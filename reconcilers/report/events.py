@@ -59,7 +59,7 @@ class Occurrence(msgspec.Struct, frozen=True):
     reason: str
     """A machine-readable word, such as SessionDown."""
     action: str
-    """What was done or attempted."""
+    """The action, done or attempted."""
     note: str
     """Human-readable."""
     shared: bool = False

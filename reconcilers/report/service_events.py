@@ -32,7 +32,7 @@ class SelectedService(msgspec.Struct, frozen=True):
 
 @final
 class ServiceEvents:
-    """What is known of Services from one pass to the next."""
+    """The state of Services from one pass to the next."""
 
     def __init__(self) -> None:
         self._missing: dict[ObjectRef, float] = {}

@@ -133,7 +133,7 @@ class Description(msgspec.Struct, frozen=True):
     tables: tuple[str, ...]
     """The tables that its desired state is read from: a change of one wakes its runner."""
     target: str
-    """What holds its actual state."""
+    """The holder of its actual state."""
     summary: str
     """One line for people."""
     pace: Pace = Pace()

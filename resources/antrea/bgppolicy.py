@@ -73,7 +73,7 @@ class EgressAdvertisement(Struct, frozen=True):
 
 
 class Advertisements(Struct, frozen=True):
-    """What is advertised, to all peers of the family."""
+    """Advertised addresses, to all peers of the family."""
 
     service: Annotated[ServiceAdvertisement | None, doc("Addresses of Services.")] = None
     pod: Annotated[

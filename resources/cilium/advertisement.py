@@ -24,7 +24,7 @@ WellKnown = Annotated[str, known_values(*communities.WELL_KNOWN)]
 
 
 class ServiceOptions(Struct, frozen=True):
-    """Which addresses of the selected Services."""
+    """The advertised addresses of the selected Services."""
 
     addresses: Annotated[
         tuple[AddressType, ...],
@@ -51,7 +51,7 @@ class ServiceOptions(Struct, frozen=True):
 
 
 class InterfaceOptions(Struct, frozen=True):
-    """Which network interface's addresses."""
+    """The network interface with the advertised addresses."""
 
     name: Annotated[
         Name,

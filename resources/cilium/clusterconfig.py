@@ -23,7 +23,7 @@ GATEWAY_FAMILIES: Final = ("ipv4", "ipv6")
 
 
 class DefaultGateway(Struct, frozen=True):
-    """Which default route leads to the peer."""
+    """The default route that leads to the peer."""
 
     address_family: Annotated[
         str,
@@ -36,7 +36,7 @@ class DefaultGateway(Struct, frozen=True):
 
 
 class Unnumbered(Struct, frozen=True):
-    """Which interface leads to the peer."""
+    """The interface that leads to the peer."""
 
     interface: Annotated[
         Name,

@@ -165,7 +165,7 @@ class VirtualRouter(Struct, frozen=True):
 
     @property
     def service_addresses(self) -> tuple[AddressType, ...]:
-        """Which addresses of the selected Services, with the default."""
+        """The advertised addresses of the selected Services, with the default."""
         return self.service_advertisements or DEFAULT_SERVICE_ADDRESSES
 
 

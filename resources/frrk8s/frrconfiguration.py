@@ -106,5 +106,5 @@ class FRRConfiguration(Resource, frozen=True):
 
     @property
     def broken_rules(self) -> tuple[FieldError, ...]:
-        """What the schema refuses."""
+        """Fields that the schema refuses."""
         return self.invalid

@@ -25,7 +25,7 @@ class SecretReference(Struct, frozen=True):
 
 
 class AllowedOut(Struct, frozen=True):
-    """Which prefixes are advertised."""
+    """Prefixes that are advertised."""
 
     prefixes: Annotated[
         tuple[str, ...],
@@ -91,7 +91,7 @@ class NextHop(Struct, frozen=True):
 
 
 class Advertise(Struct, frozen=True):
-    """What is advertised to a neighbour."""
+    """The routes that are advertised to a neighbour."""
 
     allowed: Annotated[AllowedOut, doc("The prefixes that are advertised.")] = msgspec.field(
         default_factory=AllowedOut
@@ -121,7 +121,7 @@ class PrefixSelector(Struct, frozen=True):
 
 
 class AllowedIn(Struct, frozen=True):
-    """Which prefixes are accepted."""
+    """Prefixes that are accepted."""
 
     prefixes: Annotated[
         tuple[PrefixSelector, ...], doc("What is accepted. Without effect with mode all.")
@@ -136,7 +136,7 @@ class AllowedIn(Struct, frozen=True):
 
 
 class Receive(Struct, frozen=True):
-    """What is accepted from a neighbour."""
+    """The routes that are accepted from a neighbour."""
 
     allowed: Annotated[AllowedIn, doc("The prefixes that are accepted.")] = msgspec.field(
         default_factory=AllowedIn

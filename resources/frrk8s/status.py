@@ -19,7 +19,7 @@ class NoSpec(Struct, frozen=True):
 
 
 class FRRNodeStateStatus(Struct, frozen=True):
-    """What is configured on one node, for people."""
+    """The configuration of one node, for people."""
 
     desired_config: Annotated[
         str, doc("The configuration that the objects of the node give, without passwords.")

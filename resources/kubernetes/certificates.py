@@ -38,7 +38,7 @@ FIELDS: Final = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
 
 class Certificates(msgspec.Struct, frozen=True):
-    """What the Secret has, as PEM; the keys are never shown."""
+    """The contents of the Secret, as PEM; the keys are never shown."""
 
     authorities: str
     """The present authority, and after it the former one while there is one."""

@@ -1,4 +1,4 @@
-"""Which kinds an API server serves, and in which version: discovery, shared by all feeds of a source.
+"""The kinds that an API server serves, and their versions: discovery, shared by all feeds of a source.
 
 A custom kind that is not installed is looked up here and not by lists of its own: one request in some
 minutes covers all of them. Source: the Kubernetes API, ``/apis`` (APIGroupList) and

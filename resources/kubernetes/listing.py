@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Resource)
 
 
 class Contents(Generic[T]):
-    """What is kept of objects that are read."""
+    """The stored rows of objects that are read."""
 
     def __init__(self) -> None:
         self.rows: dict[ObjectKey, T] = {}

@@ -40,7 +40,7 @@ EVERYTHING = Selection()
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What one program reads: some kinds, and of these some objects."""
+    """The reading of one program: some kinds, and of these some objects."""
 
     kinds: Kinds
     selections: Mapping[str, Selection]

@@ -82,7 +82,7 @@ class ManifestsSource:
         self._found = ScanResult({}, {}, {}, {})
         """The last scan."""
         self._causes: dict[str, Cause | None] = {}
-        """What is wrong with directories of files that are gone, in the present pass."""
+        """The faults of directories of files that are gone, in the present pass."""
         self._settling = Settling()
         self._read_before: dict[str, tuple[Signature, Parsed | str]] = {}
         """Large files that have just been read."""

@@ -149,7 +149,7 @@ NO_SPEC: Final = RouteAdvertisementsSpec(
 
 
 class RouteAdvertisements(Resource, frozen=True):
-    """Which routes of networks are advertised."""
+    """Selects the routes of networks that are advertised."""
 
     metadata: ManagedMeta
     spec: Annotated[RouteAdvertisementsSpec, doc("The networks, the nodes and the neighbours.")]

@@ -26,7 +26,7 @@ class ReportedCondition(Struct, frozen=True):
 
 
 class UplinkStateStatus(Struct, frozen=True):
-    """What the node reports, as far as it is read."""
+    """The node's report, as far as it is read."""
 
     ip_addresses: tuple[str, ...] = msgspec.field(name="ipAddresses", default=())
     conditions: tuple[ReportedCondition, ...] = ()

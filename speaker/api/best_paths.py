@@ -85,7 +85,7 @@ class BestPathChange(NamedTuple):
 
     family: Family
     before: PathSet
-    """What the reader was given last for each of the prefixes; `NO_PATHS` if nothing or no route."""
+    """The reader's last path set for each of the prefixes; `NO_PATHS` if nothing or no route."""
     after: PathSet
     """`NO_PATHS` withdraws the prefixes."""
     prefixes: Sequence[bytes]

@@ -83,7 +83,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PolicyDecision(msgspec.Struct, frozen=True):
-    """What a policy decides about one route, and by what."""
+    """The decision of a policy about one route, and the deciding term."""
 
     accepted: bool
     term: str = ""

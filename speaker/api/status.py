@@ -91,7 +91,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     retry_in: float | None = msgspec.field(name="retrySeconds")
     """Seconds until the next connection attempt, where one is due."""
     likely_cause: str = ""
-    """What to check where the peer does not come up, as text; empty where nothing is known."""
+    """A text with things to check where the peer does not come up; empty if none is known."""
     messages_received: int
     messages_sent: int
     updates_received: int
@@ -102,7 +102,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     malformed_updates: int = 0
     """Malformed UPDATEs of this session, which cost their routes only (RFC 7606)."""
     malformed: str = ""
-    """What was wrong with the last reported UPDATE, as text (`SessionError`)."""
+    """The faults of the last reported UPDATE, as text (`SessionError`)."""
     flaps: int
     """How often the session has left Established."""
     last_error: str | None
@@ -204,7 +204,7 @@ class StateChanged(msgspec.Struct, frozen=True, kw_only=True):
     local_address: str = ""
     """Of the connection; empty without one."""
     peer_limit: PeerPrefixLimit | None = None
-    """Where it left Established because the peer was sent too many prefixes."""
+    """The exceeded limit if it left Established because the peer was sent too many prefixes."""
 
 
 class SessionError(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ _DISCRIMINATORS: Final = 1 << 32
 
 
 class Origin(NamedTuple):
-    """Where a datagram came from, by the socket that received it."""
+    """The origin of a datagram, by the socket that received it."""
 
     peer: str
     """The source address."""

@@ -120,7 +120,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What a session is configured with; intervals in microseconds."""
+    """The configuration of a session; intervals in microseconds."""
 
     desired_min_tx: int = 300_000
     required_min_rx: int = 300_000
@@ -162,7 +162,7 @@ _RANGES: Final = (
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """What another process has to have for a session to continue without a change of state."""
+    """The state with which another process continues a session without a change of state."""
 
     key: SessionKey
     state: State

@@ -112,7 +112,7 @@ class BestPathStream:
 
     def _forget(self) -> None:
         self._table: Iterator[tuple[Family, LocRib, Sequence[bytes] | None]] | None = None
-        """What is left of the whole table; None when it was sent."""
+        """The rest of the whole table; None when it was sent."""
         self._uncopied: set[Family] = set()
         """The families of the whole table whose prefixes are not copied yet."""
         self._queue = ChangeQueue()

@@ -20,7 +20,7 @@ MOST: Final = 1 << 18
 
 _known: dict[str, tuple[Family, bytes]] = {}
 _former: dict[str, tuple[Family, bytes]] = {}
-"""What was known before `_known` was begun; what is used of it moves there."""
+"""The prefixes before `_known` was begun; used ones move there."""
 
 
 def parsed_prefix(text: str) -> tuple[Family, bytes]:

@@ -1,4 +1,4 @@
-"""Which of two connections to a peer survives (RFC 4271 section 6.8, RFC 6286 section 2.3).
+"""Selects the surviving one of two connections to a peer (RFC 4271 section 6.8, RFC 6286 section 2.3).
 
 Pure: both ends compute the same result from the same four numbers.
 """

@@ -21,7 +21,7 @@ COLLISION: Final = Notification.cease(CeaseSubcode.CONNECTION_COLLISION_RESOLUTI
 
 
 class ConnectionsOwner(SessionOwner[Session], Protocol):
-    """What the connections need of their peer."""
+    """The peer, as its connections use it."""
 
     @property
     def local_asn(self) -> int:
@@ -48,7 +48,7 @@ class ConnectionsOwner(SessionOwner[Session], Protocol):
 
 
 class Connections:
-    """The one or two connections of a peer (`CollisionResolver`)."""
+    """A peer's connections, one or two (`CollisionResolver`)."""
 
     def __init__(self, context: EngineContext, peer: ConnectionsOwner, *, outgoing: bool) -> None:
         self._context = context

@@ -93,7 +93,7 @@ class Peer(PeerIdentity):
 
     @property
     def likely_cause(self) -> str:
-        """What to check where the session does not come up, as text; empty where nothing is known."""
+        """A text with things to check where the session does not come up; empty if none is known."""
         if self.address is None or self.down is not None:
             return ""
         return peer_status.likely_cause(self.connections.primary, self.config)

@@ -13,7 +13,7 @@ P_contra = TypeVar("P_contra", contravariant=True)
 
 
 class PeerContext(Protocol[P_contra]):
-    """What a peer needs of its instance, and all that it shares with other peers."""
+    """The instance, as its peers use it, and all that they share."""
 
     name: str
     local_asn: int

@@ -10,7 +10,7 @@ from speaker.peer.peer_context import PeerContext
 
 
 class PeerIdentity:
-    """What a peer is, as far as is known."""
+    """The identity of a peer, as far as it is known."""
 
     instance: PeerContext[Any]
     config: PeerConfig

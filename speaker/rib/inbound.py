@@ -121,7 +121,7 @@ class InboundUpdates:
         self.faults = 0
         """UPDATEs with a fault."""
         self.malformed = ""
-        """What was wrong with the last reported UPDATE, as text."""
+        """The faults of the last reported UPDATE, as text."""
         self.path_limit_exceeded = False
         """Whether the last processed UPDATE had more than `MAX_PATHS` paths of a prefix."""
         self.loops: Counter[str] = Counter()

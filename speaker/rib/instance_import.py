@@ -19,7 +19,7 @@ from speaker.rib.path import NEXT_HOP_KEPT, NEXT_HOP_SELF, NEXT_HOP_SET, Path, S
 
 
 class Border(NamedTuple):
-    """What an import depends on, besides the path."""
+    """The inputs of an import, besides the path."""
 
     instance: str
     """The name of the instance that the routes are of."""

@@ -1,4 +1,4 @@
-"""Which next hops are usable (RFC 4271 sections 5.1.3 and 6.3): pure rules on octets.
+"""The usability of next hops (RFC 4271 sections 5.1.3 and 6.3): pure rules on octets.
 
 An address that cannot be a next hop makes the UPDATE malformed (`speaker.attribute`). A well-formed but
 unusable one makes the route ineligible; the route remains visible in the Adj-RIB-In.

@@ -44,7 +44,7 @@ Instruction: TypeAlias = tuple[int, int, int, int]
 
 
 class _Header(NamedTuple):
-    """Where a network header has the source address and the TTL, and the number of its words."""
+    """Offsets of the source address and the TTL in a network header, and its length in words."""
 
     source: int
     ttl: int

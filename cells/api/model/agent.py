@@ -40,7 +40,7 @@ class StatusItem(Item, frozen=True, kw_only=True):
     unused_objects: list[UnusedObjectsItem] = []
     """Of dialects that are off, by dialect."""
     unrestricted: list[str] = []
-    """Which addresses of Services no rule restricts, as sentences."""
+    """Sentences about Service addresses that no rule restricts."""
     prefix_tables: str = ""
     """The language of the speaker's prefix tables: Python or C; why not C, where it is unusable."""
 
@@ -65,7 +65,7 @@ class InterfaceItem(Item, frozen=True, kw_only=True):
 
 
 class SupportItem(Item, frozen=True, kw_only=True):
-    """What the kernel supports; absent where that is unknown."""
+    """The kernel's features; absent where they are unknown."""
 
     tcp_md5: bool | None = msgspec.field(name="tcpMD5", default=None)
     vrf: bool | None = None
@@ -144,7 +144,7 @@ class ReconcilerItem(Item, frozen=True, kw_only=True):
     """Objects are created in this order, and deleted in the opposite one."""
     summary: str
     target: str
-    """What holds the actual state."""
+    """The place of the actual state."""
     tables: list[str]
     """The tables that the desired state is read from."""
     objects: int | None = None

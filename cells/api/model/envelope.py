@@ -35,7 +35,7 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="ca
     version: str | msgspec.UnsetType = msgspec.UNSET
     """Of the program that answers."""
     notes: list[str] | msgspec.UnsetType = msgspec.UNSET
-    """What may explain an answer without items, a sentence each; absent where nothing does."""
+    """Possible reasons for an answer without items, a sentence each; absent where there is none."""
     truncated: bool | msgspec.UnsetType = msgspec.UNSET
     """True where there are more items than ``limit``; absent otherwise."""
     problems: list[str] | msgspec.UnsetType = msgspec.UNSET

@@ -84,4 +84,4 @@ class ClearedItem(Item, frozen=True, kw_only=True):
     name: str
     done: bool
     message: str
-    """What is done, or why nothing is."""
+    """The action, or the reason for none."""

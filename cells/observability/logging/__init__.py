@@ -125,7 +125,7 @@ class Logs:
 
 
 class _Named:
-    """What structlog wraps: a name. The processor has written the line already."""
+    """The logger that structlog wraps: a name. The processor has written the line already."""
 
     def __init__(self, name: str = "waggle") -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Which log level is in effect: of a person, of objects, of the configuration, in this order."""
+"""The log level in effect: of a person, of objects, of the configuration, in this order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LogLevels:
 
     @property
     def set_by(self) -> list[str]:
-        """What sets the level in place of the configuration."""
+        """The objects or the command that set the level in place of the configuration."""
         return ["waggle log"] if self.is_chosen else sorted(self.overrides)
 
     def choose(self, level: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Where log lines go: a bounded queue and one thread that writes to a file descriptor.
+"""The sink of log lines: a bounded queue and one thread that writes to a file descriptor.
 
 A write to a pipe without a reader blocks for ever, so the event loop never writes. When the queue is
 full, lines are dropped and counted; the count is written as a line once there is room again. A

@@ -38,7 +38,7 @@ class Failure(NamedTuple):
 
 
 class Answers(NamedTuple, Generic[T]):
-    """What the agents have answered, by node, and the nodes without an answer."""
+    """The answers of agents by node, and the nodes without an answer."""
 
     by_node: dict[str, T]
     failures: list[Failure]

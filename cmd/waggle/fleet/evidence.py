@@ -96,7 +96,7 @@ def _rejected(client: Client, status: Mapping[str, Any]) -> list[dict[str, Any]]
 
 
 class Cluster(NamedTuple):
-    """What the evidence of an API server is read with."""
+    """The access to an API server, for its evidence."""
 
     connection: Connection
     namespace: str

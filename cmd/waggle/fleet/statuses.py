@@ -32,7 +32,7 @@ class Claim(NamedTuple):
 
 
 class StatusSessions(NamedTuple):
-    """What the status objects have."""
+    """The sessions of the status objects."""
 
     by_node: dict[str, list[dict[str, Any]]]
     """Items of a PeerList, with ``source``: the object, and ``statusTime``: its last change."""

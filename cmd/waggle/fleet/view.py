@@ -37,7 +37,7 @@ Answer: TypeAlias = dict[str, Any]
 
 
 class FleetView(NamedTuple):
-    """What one command shows."""
+    """The view of one command."""
 
     kind: str
     """Of the list."""

@@ -28,7 +28,7 @@ class Reason(NamedTuple):
     meaning: str
     """A sentence without its end."""
     remedy: str
-    """What to do, a sentence without its end; empty where nothing is wrong."""
+    """A sentence without its end; empty where nothing is wrong."""
 
 
 def all_reasons() -> tuple[Reason, ...]:

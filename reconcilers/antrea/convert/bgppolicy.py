@@ -31,7 +31,7 @@ class Services(msgspec.Struct, frozen=True):
     service_selector: dict[str, Any] | None = None
     namespace_selector: dict[str, Any] | None = None
     path: str = ""
-    """Where it is in the object, for notes."""
+    """The path of its field in the object, for notes."""
 
 
 class Neighbor(msgspec.Struct, frozen=True):

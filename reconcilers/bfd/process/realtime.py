@@ -18,7 +18,7 @@ _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 
 
 class RealTime(NamedTuple):
-    """What the kernel gave."""
+    """The kernel's grants."""
 
     scheduled: bool
     memory_locked: bool

@@ -59,7 +59,7 @@ AtEnd: TypeAlias = Literal["keep", "admin-down"]
 
 
 class Policy(NamedTuple):
-    """What the flags of the program decide."""
+    """The policy that the flags of the program set."""
 
     least_interval: int = 300_000
     """To which shorter intervals are raised without real time, in microseconds."""
@@ -114,7 +114,7 @@ class Service:
         """Whether the agent speaks a version of the messages that this process does."""
         self._alone_since = clock()
         self._pieces: Iterator[Statuses] | None = None
-        """What is left of a report, or of a listing."""
+        """The rest of a report, or of a listing."""
         self._next_report = clock()
         self._links_at = clock()
         """When interfaces are compared next."""

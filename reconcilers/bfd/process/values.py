@@ -69,7 +69,7 @@ class Changes(NamedTuple):
 
 
 class SessionStatus(NamedTuple):
-    """What the process knows of a session."""
+    """The status of a session in the process."""
 
     key: SessionKey
     settings: Settings
@@ -119,7 +119,7 @@ class Discarded(NamedTuple):
 
 
 class ProcessStatus(NamedTuple):
-    """What the process knows of itself."""
+    """The process's status of itself."""
 
     realtime: bool
     memory_locked: bool

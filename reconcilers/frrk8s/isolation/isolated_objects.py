@@ -28,12 +28,12 @@ class IsolatedObject(NamedTuple):
 
     @property
     def wanted(self) -> Iterable[Hashable]:
-        """What others have to provide."""
+        """The VRFs and referents that other objects have to provide."""
         return (*self.imported, *self.references)
 
     @property
     def provided(self) -> Iterable[Hashable]:
-        """What it provides to others."""
+        """The VRFs and referents that it provides to others."""
         return (*self.routed, *self.referents)
 
 

@@ -57,7 +57,7 @@ class LeftOut(NamedTuple):
 
 
 class Isolated(NamedTuple):
-    """What is taken in, and why the rest is not."""
+    """The units that are taken in, and the reasons of the rest."""
 
     taken: list[Unit]
     """The units, the oldest first."""

@@ -11,7 +11,7 @@ from reconcilers.model import ObjectRef
 
 
 class Providers:
-    """What a changing set of objects provides: routers of imported VRFs, and other referents."""
+    """The providers among a changing set of objects: routers of imported VRFs, and other referents."""
 
     def __init__(self, objects: Iterable[IsolatedObject]) -> None:
         self._prefixes: dict[str, Counter[Prefix]] = {}

@@ -173,7 +173,7 @@ class Merger:
         self._compiled: dict[ObjectRef, list[_Known]] = {}
         """The last compilations of each object; several if it is fed in parts."""
         self._used: dict[ObjectRef, list[_Known]] = {}
-        """What was merged since the last call of `forget_unused`: objects, and their compilations."""
+        """Objects merged since the last call of `forget_unused`, with their compilations."""
         self._compilations = 0
         """The number of compilations so far."""
         self._settings: dict[NeighborSettings, NeighborSettings] = {}

@@ -38,7 +38,7 @@ class MergedNeighbor(NamedTuple):
     session: Session
     bfd: BfdProfile | None
     bfd_field: str
-    """Where the first of ``origins`` refers to the profile; empty if another object does."""
+    """The field of the first of ``origins`` with the profile; empty if another object has it."""
     graceful_restart: bool
     families: frozenset[str]
     accept: frozenset[PrefixRule] | None
@@ -46,7 +46,7 @@ class MergedNeighbor(NamedTuple):
     accept_origins: tuple[ObjectRef, ...]
     """The objects that accept all, the oldest first."""
     exports: tuple[tuple[ObjectRef, Mapping[Prefix, Attributes]], ...]
-    """What each object advertises to it."""
+    """The routes of each object for it."""
     rules: tuple[Any, ...]
     """Rules of feeding dialects."""
     origins: tuple[ObjectRef, ...]
@@ -70,11 +70,11 @@ class MergedRouter(NamedTuple):
     neighbors: tuple[MergedNeighbor, ...]
     origins: tuple[ObjectRef, ...]
     vrf_field: str
-    """Where the first of ``origins`` has the VRF, for problems."""
+    """The field of the first of ``origins`` with the VRF, for problems."""
     given: tuple[tuple[ObjectRef, frozenset[Prefix]], ...]
     """The prefixes of each object."""
     redistributions: tuple[tuple[ObjectRef, Redistribution], ...] = ()
-    """What each object redistributes of the kernel's routes."""
+    """The kernel's routes that each object redistributes."""
     kernel_routes: tuple[tuple[ObjectRef, frozenset[Prefix]], ...] = ()
     """Prefixes of these routes that the kernel has; filled in after the merge."""
 

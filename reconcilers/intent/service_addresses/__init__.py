@@ -1,4 +1,4 @@
-"""Which addresses of Services may be advertised, whatever dialect selects the Service. Pure.
+"""Rules for Service addresses that may be advertised, whatever dialect selects the Service. Pure.
 
 ``spec.externalIPs`` and the ingress status of a Service take any address from every user who may
 write a Service. Without a rule, a Service attracts the traffic of another host: of a router, of this

@@ -28,7 +28,7 @@ SHOWN_PREFIXES: Final = 4
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """What one Namespace with the annotation grants."""
+    """The grant of one Namespace with the annotation."""
 
     text: str
     """The value of the annotation."""
@@ -43,7 +43,7 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 class Grants(msgspec.Struct, frozen=True):
-    """What all Namespaces grant, by their names.
+    """The grants of all Namespaces, by their names.
 
     Namespaces without the annotation grant what no other namespace grants, or nothing.
     """

@@ -84,7 +84,7 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _foreign(self) -> AddressSet:
-        """What `_reject_foreign` looks for beside networks and cluster IPs: few addresses are in it."""
+        """Foreign addresses beside networks and cluster IPs: few addresses are in it."""
         return self.own.union(self.peers, self.next_hops, self.gateways)
 
     def reject_address(

@@ -93,7 +93,7 @@ class AddressRulesTracker:
         """Of the last `update`."""
         self._published_rows: tuple[ConfigMap, ...] = ()
         self._published: list[dict[str, AddressSet]] = []
-        """What these rows have, by part."""
+        """The addresses in these rows, by part."""
         self._problems_changed = False
         self.rules = AddressRules()
         """As of the last `update`."""

@@ -18,7 +18,7 @@ from reconcilers.kernel.writer.values import NextHopSet
 
 _ATTRIBUTES: Final = HEADER.size + 20
 _DESTINATION: Final = _ATTRIBUTES + 4
-"""Where the octets of the destination are: behind RTA_TABLE, the first attribute."""
+"""The offset of the octets of the destination: behind RTA_TABLE, the first attribute."""
 _OCTETS: Final = {struct.pack("=HH", 8, 1): 4, struct.pack("=HH", 20, 1): 16}
 """How many octets RTA_DST has, by its header."""
 

@@ -22,7 +22,7 @@ _SO_ATTACH_FILTER: Final = 26
 _LINK, _IPV4_ADDRESS, _IPV4_ROUTE, _IPV6_ADDRESS, _IPV6_ROUTE, _NEXTHOP = 1, 5, 7, 9, 11, 32
 _NEW_LINK, _DELETE_LINK, _GET_LINK, _DELETE_ADDRESS = 16, 17, 18, 21
 _PORT: Final = 12
-"""Where a message has the port number of the socket that caused it."""
+"""The offset of the port number of the socket that caused a message."""
 _IFINFO: Final = struct.Struct("=BxHiII")
 """ifinfomsg: family, type, index, flags, changed flags."""
 _IFLA_MASTER: Final = 10
@@ -54,7 +54,7 @@ class LinkLost(NamedTuple):
 
 
 class Events(NamedTuple):
-    """What was notified since the last look."""
+    """Notifications since the last reading."""
 
     in_order: list[RouteEvent | LinkLost]
     """A link that is up again at once has routes again, which are notified after its loss."""

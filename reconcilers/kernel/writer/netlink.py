@@ -42,7 +42,7 @@ _CODE: Final = struct.Struct("=i")
 
 
 class Listing(Protocol):
-    """What gathers the messages of a listing."""
+    """Gathers the messages of a listing."""
 
     def clear(self) -> None:
         """Begin, at first or again: the table changed during the listing."""

@@ -26,7 +26,7 @@ IPV6: Final = 10
 
 
 class RouteTable(NamedTuple):
-    """Where a route stands: with its prefix this is the key of a route in the kernel."""
+    """The place of a route: with its prefix this is the key of a route in the kernel."""
 
     table: int
     family: int

@@ -1,4 +1,4 @@
-"""Where the objects of one kind are that a node writes, and who owns them."""
+"""The place of a node's objects of one kind, and their owner."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def owners(
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where the objects of one kind are, and who owns them."""
+    """The place of a node's objects of one kind, and their owner."""
 
     kind: NodeObjectKind
     node: str

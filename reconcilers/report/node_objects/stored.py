@@ -13,7 +13,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 class Stored(NamedTuple):
-    """What is compared of an object in the API server."""
+    """The compared parts of an object in the API server."""
 
     name: str
     uid: str
@@ -25,7 +25,7 @@ class Stored(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """What the API server made of a status: a definition without some fields drops them."""
+    """A status as the API server returned it: a definition without some fields drops them."""
 
     wanted: bytes
     answered: bytes

@@ -29,7 +29,7 @@ CONTENTION_SECONDS: Final = 60.0
 
 
 class DynamicPeersOwner(Protocol):
-    """What the ranges need of their instance."""
+    """The instance, as the ranges use it."""
 
     @property
     def peers(self) -> Mapping[str, Peer]:

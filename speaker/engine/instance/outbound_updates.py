@@ -35,7 +35,7 @@ from speaker.rib.update_group import UpdateBatch, UpdateGroup
 
 
 class LocRibFollower(Protocol):
-    """What follows the Loc-RIB of an instance: imports, streams of best paths, BMP stations."""
+    """A follower of an instance's Loc-RIB: imports, a stream of best paths, a BMP station."""
 
     def changed(self, changes: Mapping[Family, TableChanges]) -> None:
         """Take the changes of all tables, before any UPDATE about them is sent."""
@@ -78,7 +78,7 @@ class OutboundUpdates:
         self._answering: set[EstablishedPeer] = set()
         """The sessions whose answer is being sent."""
         self.followers: dict[LocRibFollower, None] = {}
-        """What receives the changes of the Loc-RIB, before the peers."""
+        """Receivers of the Loc-RIB's changes, before the peers."""
         self._reapplying: dict[EstablishedPeer, None] = {}
         """Sessions with a changed import policy that is not applied to all received routes yet."""
 

@@ -77,7 +77,7 @@ class MonitoredPeer:
 
     @property
     def identity(self) -> tuple[int, bytes]:
-        """What distinguishes it from other peers (RFC 7854 section 4.2)."""
+        """The peer's key among all monitored peers (RFC 7854 section 4.2)."""
         return (self.header.distinguisher, self.header.address)
 
 

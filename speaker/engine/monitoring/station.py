@@ -38,7 +38,7 @@ class SlicedJob(NamedTuple):
 
 
 class StationOwner(Protocol):
-    """What a station needs of the exporter."""
+    """The exporter, as a station uses it."""
 
     connections: dict[int, Station]
     """Connection number -> station."""

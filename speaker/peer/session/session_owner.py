@@ -34,7 +34,7 @@ class CollisionResolver(Protocol[S_contra]):
 
 
 class SessionOwner(Protocol[S_contra]):
-    """What a session needs of its peer."""
+    """The peer, as its sessions use it."""
 
     @property
     def where(self) -> tuple[str, str]:
@@ -46,7 +46,7 @@ class SessionOwner(Protocol[S_contra]):
 
     @property
     def connections(self) -> CollisionResolver[S_contra]:
-        """The one or two connections of the peer."""
+        """The peer's connections, one or two."""
 
     @property
     def session_end(self) -> SessionEnd:

@@ -20,7 +20,7 @@ from speaker.rib.prefix_table import PrefixTable
 
 
 class Step(NamedTuple):
-    """What one step has done."""
+    """The result of one step."""
 
     withdrawn: int
     """Routes that were withdrawn from the Loc-RIB, or that had to be."""

@@ -73,7 +73,7 @@ class HeldRoutes:
         self.changes = 0
         """Increases with every change of `_tables`."""
         self._marks: dict[Family, list[StaleMark]] = {}
-        """What is stale in the families that have stale routes: the last mark, and earlier marks whose
+        """The stale routes of the families that have any: the last mark, and earlier marks whose
         routes are being removed."""
 
     def _revision(self) -> int:

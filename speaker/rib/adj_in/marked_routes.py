@@ -1,4 +1,4 @@
-"""Which routes of an Adj-RIB-In are stale: while the peer restarts, or refreshes its routes.
+"""Stale routes of an Adj-RIB-In: while the peer restarts, or refreshes its routes.
 
 Retained while the peer restarts (RFC 4724), or received before the beginning of an enhanced route
 refresh (RFC 7313). A stale route is used like any other until it is announced

@@ -1,4 +1,4 @@
-"""Which prefixes a changed import policy can decide differently: of rules that came or went.
+"""Prefixes that a changed import policy can decide differently: of rules that came or went.
 
 So a policy with one more selector is applied to the routes that the selector covers, and not to a whole
 table (`speaker.rib.adj_in`).

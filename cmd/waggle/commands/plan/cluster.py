@@ -29,7 +29,7 @@ class ClusterManifests(NamedTuple):
     before: Loaded
     after: Loaded
     notes: list[str]
-    """What is not known of it."""
+    """Sentences about unknown parts of the cluster."""
 
 
 def read_both(

@@ -21,7 +21,7 @@ CLUSTER_SECONDS: Final = 5.0
 
 
 class Source(Protocol):
-    """What the page reads."""
+    """The source of the page's data."""
 
     def read(self, path: str, query: Query) -> Json:
         """Return the answer to a request. Blocking; raises `AgentError`."""
