@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from opentelemetry import trace
+
 from cells.hive import Health, StartError, Wiring, provide
 from cells.hive.lifecycle import Lifecycle
 from cells.observability.metrics import MetricsCollector
@@ -44,7 +46,7 @@ def make_speaker(
             ) from None
 
     async def start() -> None:
-        await speaker.start()
+        await speaker.start(trace_received=_has_spans())
         health.ok("started")
 
     async def stop() -> None:
@@ -55,6 +57,13 @@ def make_speaker(
         "speaker", reserve=reserve, start=start, stop=stop, stop_timeout=STOP_TIMEOUT + 0.5
     )
     return speaker
+
+
+def _has_spans() -> bool:
+    """Return whether spans are exported or kept: the cells of both start before this one."""
+    return not isinstance(
+        trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider
+    )
 
 
 WIRING = Wiring(

@@ -7,7 +7,8 @@
 * `discovery`: IPv6 neighbours of unnumbered peers
 * `memory`: collections and free memory of the process, at times that delay no session
 * `sliced_reader`: long reads in slices, in turn with the sessions
-* `trace_links`, `recording_file`: spans of sent UPDATEs; the file of a recording
+* `trace_links`, `received_spans`: spans of sent and of received UPDATEs
+* `recording_file`: the file of a recording
 
 Nothing here decides about BGP; docs/speaker.md has the contract of a shell.
 """

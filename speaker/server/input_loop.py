@@ -96,6 +96,16 @@ class InputLoop:
         """Set the event loop; `resume` processes the queued inputs."""
         self.loop = loop
 
+    def trace_received(self) -> None:
+        """Give received UPDATEs spans from now on."""
+        from speaker.server.received_spans import ReceivedSpans
+
+        def pending() -> bool:
+            return self._engine.updates_pending
+
+        spans = ReceivedSpans(self.handle, pending, self.trace_links, self._describe)
+        self.handle = spans.handle
+
     def resume(self) -> None:
         """Process the queued inputs."""
         self._drain()

@@ -119,10 +119,10 @@ class Speaker(ConfigurationReads):
         if self._record is not None and self._reservation is None:
             self._reservation = Reservation(self._record)
 
-    async def start(self) -> None:
+    async def start(self, *, trace_received: bool = False) -> None:
         """Open the listening sockets and start the sessions of all queued commands.
 
-        Raises OSError as `reserve`.
+        With ``trace_received`` received UPDATEs have spans. Raises OSError as `reserve`.
         """
         self.reserve()
         if self._record is not None and self._reservation is not None:
@@ -138,6 +138,8 @@ class Speaker(ConfigurationReads):
                 limit=self._record_limit,
             )
             self._inputs.handle = self._recorder.handle
+        if trace_received:
+            self._inputs.trace_received()
         self._inputs.feed_wall_clock()
         self._inputs.resume()
 

@@ -237,8 +237,13 @@ def test_a_received_route_is_one_trace_up_to_the_kernel(lab: Lab) -> None:
     round_ = ["apply.round", "apply.kernel-routes"]
     # A first round waits until the kernel has looked up the next hop, if it has not by then.
     assert way(found, batch) in (
-        ["bgp.best_paths", *round_ * rounds, "kernel.batch"] for rounds in (1, 2)
+        ["bgp.update.receive", "bgp.export", "bgp.best_paths", *round_ * rounds, "kernel.batch"]
+        for rounds in (1, 2)
     )
+    received = one(found, "bgp.update.receive")
+    assert received.attributes["network.peer.address"] == THEIRS
+    assert json.loads(received.attributes["bgp.peers"]) == ["tor"]
+    assert received.attributes["bgp.update_count"] >= 1
     assert (batch.attributes["waggle.route_count"], batch.attributes["waggle.failed_count"]) == (
         1,
         0,
