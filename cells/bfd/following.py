@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import structlog
@@ -16,7 +16,7 @@ from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
-from reconcilers.bfd.coupling import Coupling, PathDown
+from reconcilers.bfd.coupling import Coupling
 from reconcilers.bfd.process.values import (
     REPORT_SECONDS,
     Change,
@@ -30,7 +30,7 @@ from reconcilers.bfd.rows import NO_PROCESS, counters_row, process_row, session_
 from reconcilers.bfd_session import BfdCounters, BfdSession
 from reconcilers.process.client import ProcessClient
 from reconcilers.tables import IntentTables
-from speaker.api import ESTABLISHED, Event, SpeakerPort, StateChanged, UnknownName
+from speaker.api import ESTABLISHED, Event, PathDown, SpeakerPort, StateChanged
 from speaker.bfd.values import diagnostic_name
 from statedb import Database, Snapshot, Table
 
@@ -117,14 +117,11 @@ class BfdFollower:
                 self._report(message)
         self._signal.raise_flag()
 
-    def _end(self, paths: Iterable[PathDown]) -> None:
+    def _end(self, paths: Sequence[PathDown]) -> None:
+        if not paths:
+            return
+        self._speaker.paths_down(paths)
         for path in paths:
-            try:
-                self._speaker.path_down(
-                    path.instance, path.peer, path.reason, independent=path.independent
-                )
-            except UnknownName:
-                continue  # removed in the meantime
             log.warning(
                 "BFD found the path to a peer down",
                 event_name="bfd.path_down",

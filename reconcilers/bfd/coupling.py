@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from reconcilers.bfd.process.values import Change, SessionStatus
+from speaker.api import PathDown
 from speaker.bfd.values import Diagnostic, SessionKey, State, diagnostic_name
 
 AFTER_BGP_SECONDS: Final = 1.0
@@ -34,15 +35,6 @@ RECHECK_SECONDS: Final = 5.0
 
 PeerKey: TypeAlias = tuple[str, str]
 """Instance and peer."""
-
-
-class PathDown(NamedTuple):
-    """The path to a peer is down; see `speaker.api.SpeakerPort.path_down`."""
-
-    instance: str
-    peer: str
-    reason: str
-    independent: bool
 
 
 class _Recheck(NamedTuple):

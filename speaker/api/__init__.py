@@ -59,7 +59,7 @@ from speaker.api.monitoring import (
     Monitor,
 )
 from speaker.api.policy import Match, Policy, PolicyDecision, PrefixRule, Set, Term
-from speaker.api.port import UNREACHABLE, RouteChanges, SpeakerPort, UnknownName
+from speaker.api.port import UNREACHABLE, PathDown, RouteChanges, SpeakerPort, UnknownName
 from speaker.api.prefix_filter import PrefixFilter, parse_prefix
 from speaker.api.routes import Limited, Routes
 from speaker.api.secret import InvalidSecret, Secret
@@ -127,6 +127,7 @@ __all__ = [
     "Monitor",
     "Multipath",
     "Obstacle",
+    "PathDown",
     "PathSet",
     "PeerAs",
     "PeerConfig",

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
+import msgspec
+
 from speaker.api.best_paths import BestPathSource
 from speaker.api.config import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
 from speaker.api.routes import Routes
@@ -32,6 +34,17 @@ class UnknownName(LookupError):  # noqa: N818  named after the fault
         self.name = name
 
 
+class PathDown(msgspec.Struct, frozen=True):
+    """The path to a peer is down, as BFD has found (RFC 5882 section 4.2)."""
+
+    instance: str
+    peer: str
+    reason: str = ""
+    """BFD's diagnostic, as text."""
+    independent: bool = True
+    """The peer's BFD does not depend on its control plane (the C bit): the peer does not restart."""
+
+
 class SpeakerPort(BestPathSource, Protocol):
     """Instances, peers and route-set changes in; sessions, routes and streams of best paths out."""
 
@@ -53,14 +66,12 @@ class SpeakerPort(BestPathSource, Protocol):
     def remove_peer(self, instance: str, name: str) -> None:
         """Remove a peer (Cease, peer de-configured)."""
 
-    def path_down(
-        self, instance: str, peer: str, reason: str = "", *, independent: bool = True
-    ) -> None:
-        """End an Established session whose path BFD has found down (RFC 5882, RFC 9384).
+    def paths_down(self, paths: Sequence[PathDown]) -> None:
+        """End the Established sessions whose paths BFD has found down (RFC 5882, RFC 9384).
 
-        ``reason`` is BFD's diagnostic, for the status. ``independent`` is the peer's C bit: without
-        it, a peer with graceful restart may be restarting, and its routes are kept. Raises
-        `UnknownName` for the instance.
+        All NOTIFICATIONs are sent before the first event is reported. A peer with graceful restart
+        and without `PathDown.independent` may be restarting, and its routes are kept. Unknown peers
+        are ignored.
         """
 
     def reset_peer(self, instance: str, peer: str, communication: str = "") -> None:

@@ -9,16 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from speaker.api import (
-    CollectorStatus,
-    Fault,
-    InstanceConfig,
-    UnknownName,
-)
+from speaker.api import CollectorStatus, Fault, InstanceConfig, PathDown, UnknownName
 from speaker.engine.best_path_streams import BestPathStreams
 from speaker.engine.digest import digest
 from speaker.engine.effect_of_change import is_same_router
@@ -32,7 +27,7 @@ from speaker.engine.inputs import (
     EnablePeer,
     Input,
     NeighborFound,
-    PathDown,
+    PathsDown,
     PeerCommand,
     QueueChanged,
     RemoveInstance,
@@ -63,7 +58,7 @@ from speaker.engine.observer import ObserverSlot
 from speaker.engine.sliced_work import SlicedWork
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification
-from speaker.peer.actions import Action, Close
+from speaker.peer.actions import Action, Close, Write
 from speaker.peer.engine_context import EngineContext
 from speaker.peer.peer import CONFIGURATION_CHANGE
 from speaker.rib.next_hop_metrics import NextHopMetrics
@@ -193,7 +188,7 @@ class Engine:
                 | ShutDownPeer()
                 | EnablePeer()
                 | ResetPeer()
-                | PathDown()
+                | PathsDown()
                 | RequestRefresh()
                 | AdvertiseAgain()
             ):
@@ -257,14 +252,23 @@ class Engine:
             case ResetPeer(name, peer_name, communication):
                 cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_RESET, communication)
                 self.instance(name).peer(peer_name).reset(cease, "reset by hand")
-            case PathDown(name, peer_name, reason, independent):
-                self.instance(name).path_down(peer_name, reason, independent=independent)
+            case PathsDown(paths):
+                self._paths_down(paths)
             case RequestRefresh(name, peer_name, families):
                 self.instance(name).request_refresh(peer_name, families)
             case AdvertiseAgain(name, peer_name):
                 self.instance(name).advertise_again(peer_name)
             case _:
                 assert_never(item)
+
+    def _paths_down(self, paths: Iterable[PathDown]) -> None:
+        for path in paths:
+            instance = self._instances.get(path.instance)
+            if instance is not None and path.peer in instance.peers:
+                with self._fence("ending a session", path.instance, path.peer):
+                    instance.path_down(path.peer, path.reason, independent=path.independent)
+        # Each NOTIFICATION before the first report: what peers send over these paths is lost.
+        self._context.out.sort(key=lambda action: type(action) is not Write)
 
     def _transport(self, item: Transport) -> None:
         context = self._context

@@ -15,6 +15,7 @@ from speaker.api import (
     DynamicPeerConfig,
     InstanceConfig,
     Multipath,
+    PathDown,
     PeerConfig,
     RouteAttributes,
 )
@@ -136,15 +137,10 @@ class ResetPeer(msgspec.Struct, frozen=True):
     communication: str = ""
 
 
-class PathDown(msgspec.Struct, frozen=True):
-    """BFD has found the path to a peer down (RFC 5882 section 4.2)."""
+class PathsDown(msgspec.Struct, frozen=True):
+    """BFD has found the paths to peers down."""
 
-    instance: str
-    peer: str
-    reason: str = ""
-    """BFD's diagnostic, as text."""
-    independent: bool = True
-    """The peer's BFD does not depend on its control plane (the C bit): the peer does not restart."""
+    paths: tuple[PathDown, ...]
 
 
 class UpdateRoutes(msgspec.Struct, frozen=True):
@@ -243,7 +239,7 @@ PeerCommand = (
     | ShutDownPeer
     | EnablePeer
     | ResetPeer
-    | PathDown
+    | PathsDown
     | RequestRefresh
     | AdvertiseAgain
 )

@@ -26,6 +26,7 @@ from speaker.api import (
     InstanceConfig,
     InstanceStatus,
     Multipath,
+    PathDown,
     PeerConfig,
     PeerStatus,
     RouteChanges,
@@ -38,7 +39,7 @@ from speaker.engine.inputs import (
     BestPathsTaken,
     EnablePeer,
     FollowBestPaths,
-    PathDown,
+    PathsDown,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
@@ -223,13 +224,10 @@ class Speaker(ConfigurationReads):
         self._require(instance)
         self._inputs.feed(ResetPeer(instance, peer, communication))
 
-    def path_down(
-        self, instance: str, peer: str, reason: str = "", *, independent: bool = True
-    ) -> None:
+    def paths_down(self, paths: Sequence[PathDown]) -> None:
         """See `speaker.api.SpeakerPort`."""
-        self._require(instance)
         self._inputs.trace_links.note()
-        self._inputs.feed(PathDown(instance, peer, reason, independent))
+        self._inputs.feed(PathsDown(tuple(paths)))
 
     def request_refresh(self, instance: str, peer: str, families: Sequence[Family] = ()) -> None:
         """Send a peer a ROUTE-REFRESH, for all families where none is named (RFC 2918).

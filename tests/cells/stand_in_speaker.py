@@ -13,6 +13,7 @@ from speaker.api import (
     InstanceConfig,
     InstanceStatus,
     Multipath,
+    PathDown,
     PeerConfig,
     PeerStatus,
     RouteAttributes,
@@ -54,9 +55,7 @@ class StandInSpeaker:
     def advertise_again(self, instance: str, peer: str) -> None:
         raise NotImplementedError
 
-    def path_down(
-        self, instance: str, peer: str, reason: str = "", *, independent: bool = True
-    ) -> None:
+    def paths_down(self, paths: Sequence[PathDown]) -> None:
         raise NotImplementedError
 
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:

@@ -24,7 +24,7 @@ from reconcilers.bfd.process.values import (
     Wanted,
 )
 from reconcilers.bfd.rows import NO_PROCESS
-from speaker.api import PeerConfig, StateChanged
+from speaker.api import PathDown, PeerConfig, StateChanged
 from speaker.bfd.values import Diagnostic, Key, SessionKey, Settings, State
 from tests.reconcilers.bfd.build import status_of
 from waggle.commands.router.bfd import WAITS, RouterBfd
@@ -113,9 +113,9 @@ class Lab:
     def peer_config(self, _: str, name: str) -> PeerConfig | None:
         return self.configs.get(name)
 
-    def path_down(self, _: str, peer: str, reason: str, *, independent: bool) -> None:
-        assert independent
-        self.path_downs.append((peer, reason))
+    def paths_down(self, paths: Sequence[PathDown]) -> None:
+        assert all(path.independent for path in paths)
+        self.path_downs += [(path.peer, path.reason) for path in paths]
 
 
 def test_the_process_gets_the_sessions_of_the_file(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from speaker.api import (
     InstanceConfig,
     InstanceStatus,
     Multipath,
+    PathDown,
     PeerConfig,
     PeerStatus,
     Routes,
@@ -28,7 +29,7 @@ from speaker.engine.inputs import (
     BestPathsTaken,
     FollowBestPaths,
     Input,
-    PathDown,
+    PathsDown,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
@@ -101,10 +102,8 @@ class EngineSpeaker(ConfigurationReads):
     def advertise_again(self, instance: str, peer: str) -> None:
         self.call(AdvertiseAgain(instance, peer), "advertise_again", instance, peer)
 
-    def path_down(
-        self, instance: str, peer: str, reason: str = "", *, independent: bool = True
-    ) -> None:
-        self.call(PathDown(instance, peer, reason, independent), "path_down", instance, peer)
+    def paths_down(self, paths: Sequence[PathDown]) -> None:
+        self.call(PathsDown((*paths,)), "paths_down", *(path.peer for path in paths))
 
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
         changed = {

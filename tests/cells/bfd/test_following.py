@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
@@ -34,7 +34,7 @@ from reconcilers.bfd_session import UNKNOWN, UP, BfdSession
 from reconcilers.model import Instance, ObjectRef, Peer
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
-from speaker.api import BfdProfile, StateChanged, UnknownName
+from speaker.api import BfdProfile, PathDown, StateChanged
 from speaker.bfd.values import Diagnostic, SessionKey, State
 from statedb import Database
 from tests.reconcilers.bfd.build import status_of
@@ -52,7 +52,7 @@ class Node:
         self.now = 100.0
         self.down: list[tuple[str, str, str, bool | None]] = []
         """The peers whose paths are down."""
-        self.is_removed = False
+        self.calls = 0
         """Whether the speaker no longer has the peer."""
         self.observable: Subject[Any] = Subject()
         self.health = Health()
@@ -102,10 +102,9 @@ class Node:
 
     # The speaker, the jobs and the connection
 
-    def path_down(self, instance: str, peer: str, reason: str = "", **given: bool) -> None:
-        if self.is_removed:
-            raise UnknownName("peer", peer)
-        self.down.append((instance, peer, reason, given.get("independent")))
+    def paths_down(self, paths: Sequence[PathDown]) -> None:
+        self.calls += 1
+        self.down += [(path.instance, path.peer, path.reason, path.independent) for path in paths]
 
     def peers(self) -> list[Any]:
         return []
@@ -191,16 +190,15 @@ def test_a_path_that_goes_down_ends_the_session_with_the_c_bit_of_the_neighbor(
     ]
 
 
-def test_a_path_of_a_peer_that_the_speaker_no_longer_has_stops_no_other() -> None:
+def test_paths_that_are_lost_together_are_one_call_of_the_speaker() -> None:
     node = Node()
+    with node.database.write(node.intent.peers) as txn:
+        node.intent.peers.upsert(txn, replace(PEER, name="q"))
     node.connect()
-    node.is_removed = True
-    gone = Change(KEY, State.UP, State.DOWN, 1, State.UP, 0, True, 7, 900_000)
-    node.receive(Changes((gone,)))
-    node.receive(Statuses((status_of(KEY, State.DOWN),)))
-    node.follower.refresh()
-    assert node.down == []
-    assert node.row.state == "Down"
+    lost = Change(KEY, State.UP, State.DOWN, 1, State.UP, 0, True, 7, 900_000)
+    node.receive(Changes((lost,)))
+    assert [name for _, name, *_ in node.down] == ["p", "q"]
+    assert node.calls == 1
 
 
 def process(least: int, *problems: str) -> ProcessStatus:

@@ -9,9 +9,9 @@ from reconcilers.bfd.coupling import (
     RECHECK_SECONDS,
     REMEMBERED_SECONDS,
     Coupling,
-    PathDown,
 )
 from reconcilers.bfd.process.values import Change
+from speaker.api import PathDown
 from speaker.bfd.values import Diagnostic, SessionKey, State
 from tests.reconcilers.bfd.build import status_of
 

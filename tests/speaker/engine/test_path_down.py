@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from speaker.api import GracefulRestart, PeerConfig, RouteAttributes, UnknownName
-from speaker.engine.inputs import PathDown
+from speaker.api import GracefulRestart, PathDown, PeerConfig, RouteAttributes
+from speaker.engine.inputs import PathsDown
 from speaker.iana import IPV4_UNICAST
+from speaker.peer.actions import Close, Write
 from speaker.recording import Player
 from tests.speaker.network import INSTANCE, Host, Network
 
@@ -15,6 +16,10 @@ A, B = "10.0.0.1", "10.0.0.2"
 ROUTES = {"10.8.0.0/24": RouteAttributes(), "10.9.0.0/24": RouteAttributes(communities=(7,))}
 NO_BFD = "BFD is not Up"
 EXPIRED = "Control Detection Time Expired"
+
+
+def paths_down(instance: str, peer: str, reason: str, *, independent: bool = True) -> PathsDown:
+    return PathsDown((PathDown(instance, peer, reason, independent),))
 
 
 def config(host: Host) -> PeerConfig:
@@ -50,7 +55,7 @@ def established(*, graceful: bool = False, record: bool = False) -> tuple[Networ
 @pytest.mark.parametrize("graceful", [False, True])
 def test_the_session_ends_with_cease_bfd_down_and_the_routes_go(*, graceful: bool) -> None:
     network, a, b = established(graceful=graceful)
-    b.give(PathDown(INSTANCE, "a", EXPIRED))
+    b.give(paths_down(INSTANCE, "a", EXPIRED))
     assert not b.status().established
     assert b.status().reason == f"BFD: {EXPIRED}"
     assert b.available(IPV4_UNICAST) == {}
@@ -59,9 +64,18 @@ def test_the_session_ends_with_cease_bfd_down_and_the_routes_go(*, graceful: boo
     assert b.status().flaps == 1
 
 
+@pytest.mark.parametrize("graceful", [False, True])
+def test_bfd_down_is_within_a_hard_reset_where_both_ends_have_rfc_8538(*, graceful: bool) -> None:
+    """RFC 9384 section 4: without it the peer would keep routes over the path that is down."""
+    _, _, b = established(graceful=graceful)
+    b.writes.clear()
+    b.give(paths_down(INSTANCE, "a", EXPIRED))
+    assert b.sent()[18:] == (bytes([3, 6, 9, 6, 10]) if graceful else bytes([3, 6, 10]))
+
+
 def test_the_session_is_tried_again_after_a_pause() -> None:
     network, _, b = established()
-    b.give(PathDown(INSTANCE, "a", EXPIRED))
+    b.give(paths_down(INSTANCE, "a", EXPIRED))
     network.run(60)
     assert b.status().established
 
@@ -70,7 +84,7 @@ def test_flaps_are_damped() -> None:
     network, _, b = established()
     pauses = []
     for _ in range(4):
-        b.give(PathDown(INSTANCE, "a", EXPIRED))
+        b.give(paths_down(INSTANCE, "a", EXPIRED))
         began = network.now
         while not b.status().established:
             network.run(1)
@@ -84,7 +98,7 @@ def test_a_peer_that_may_be_restarting_keeps_its_routes() -> None:
     network, a, b = established(graceful=True)
     a.writes.clear()
     b.writes.clear()
-    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    b.give(paths_down(INSTANCE, "a", EXPIRED, independent=False))
     assert not b.status().established
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
     assert b.sent() == b"", "no NOTIFICATION, by which the peer would remove ours"
@@ -95,7 +109,7 @@ def test_a_peer_that_may_be_restarting_keeps_its_routes() -> None:
 
 def test_without_graceful_restart_the_routes_go_whatever_the_c_bit_is() -> None:
     _, _, b = established()
-    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    b.give(paths_down(INSTANCE, "a", EXPIRED, independent=False))
     assert b.available(IPV4_UNICAST) == {}
 
 
@@ -106,9 +120,9 @@ def test_the_wait_for_a_restarting_peer_ends() -> None:
         network.cut(a, connection)
     network.run(1)
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
-    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    b.give(paths_down(INSTANCE, "a", EXPIRED, independent=False))
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES), "the peer may be restarting"
-    b.give(PathDown(INSTANCE, "a", EXPIRED))
+    b.give(paths_down(INSTANCE, "a", EXPIRED))
     assert b.available(IPV4_UNICAST) == {}
 
 
@@ -119,23 +133,41 @@ def test_a_session_that_is_being_set_up_goes_on() -> None:
     b.peer(PeerConfig(name="a", address=A, peer_asn=65001, passive=True))
     while a.status().state != "OpenSent":
         network.run(0.1)
-    a.give(PathDown(INSTANCE, "b", EXPIRED))
+    a.give(paths_down(INSTANCE, "b", EXPIRED))
     network.run(10)
     assert a.status().established
     assert a.status().flaps == 0
 
 
-def test_an_unknown_peer_is_named() -> None:
+def test_the_path_of_an_unknown_peer_stops_no_other() -> None:
     _, a, _ = established()
-    with pytest.raises(UnknownName, match="there is no peer 'x'"):
-        a.give(PathDown(INSTANCE, "x"))
+    unknown = PathDown(INSTANCE, "x"), PathDown("another instance", "b")
+    a.give(PathsDown((*unknown, PathDown(INSTANCE, "b", EXPIRED))))
+    assert not a.status().established
+
+
+def test_all_notifications_are_sent_before_the_first_report() -> None:
+    network = Network()
+    hub = network.host("hub", A, 65001)
+    names = ["b", "c", "d"]
+    for number, name in enumerate(names, 2):
+        address = f"10.0.0.{number}"
+        other = network.host(name, address, 65001 + number)
+        other.peer(PeerConfig(name="hub", address=A, peer_asn=65001, passive=True))
+        hub.peer(PeerConfig(name=name, address=address, peer_asn=65001 + number))
+    network.run(10)
+    paths = tuple(PathDown(INSTANCE, name, EXPIRED) for name in names)
+    kinds = [type(action) for action in hub.engine.handle(PathsDown(paths), network.now)]
+    assert kinds[:3] == [Write] * 3
+    assert Write not in kinds[3:]
+    assert kinds.count(Close) == 3
 
 
 def test_a_recording_replays_it() -> None:
     network, _, b = established(record=True)
-    b.give(PathDown(INSTANCE, "a", EXPIRED))
+    b.give(paths_down(INSTANCE, "a", EXPIRED))
     network.run(30)
-    assert any(b"PathDown" in line for line in b.lines)
+    assert any(b"PathsDown" in line for line in b.lines)
     player = Player(list(b.lines))
     for _ in player.play(None):
         pass
@@ -146,7 +178,7 @@ def test_a_strict_peer_that_may_be_restarting_keeps_its_routes_while_it_waits_fo
     """Its BFD depends on its control plane: the wait is no administrative shutdown of the peer."""
     network, a, b = established(graceful=True)
     strict = config(b)
-    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    b.give(paths_down(INSTANCE, "a", EXPIRED, independent=False))
     b.writes.clear()
     b.peer(replace(strict, disabled_reason=NO_BFD, disabled_for_a_while=True))
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
@@ -163,7 +195,7 @@ def test_a_strict_peer_that_may_be_restarting_keeps_its_routes_while_it_waits_fo
 def test_routes_that_wait_for_a_strict_peer_go_after_the_restart_time() -> None:
     network, _, b = established(graceful=True)
     strict = config(b)
-    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    b.give(paths_down(INSTANCE, "a", EXPIRED, independent=False))
     b.peer(replace(strict, disabled_reason=NO_BFD, disabled_for_a_while=True))
     network.run(61)
     assert b.available(IPV4_UNICAST) == {}
@@ -171,6 +203,6 @@ def test_routes_that_wait_for_a_strict_peer_go_after_the_restart_time() -> None:
 
 def test_a_peer_that_is_disabled_for_good_loses_the_routes_that_are_kept() -> None:
     _, _, b = established(graceful=True)
-    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    b.give(paths_down(INSTANCE, "a", EXPIRED, independent=False))
     b.peer(replace(config(b), disabled_reason="no Secret"))
     assert b.available(IPV4_UNICAST) == {}

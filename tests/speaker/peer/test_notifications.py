@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from speaker.api import DynamicPeerConfig, GracefulRestart, MaximumPrefixes, PeerConfig
+from speaker.api import DynamicPeerConfig, GracefulRestart, MaximumPrefixes, PathDown, PeerConfig
 from speaker.attribute import encode_attribute
 from speaker.capability import (
     EnhancedRouteRefresh,
@@ -20,7 +20,7 @@ from speaker.capability import (
     RoleCapability,
 )
 from speaker.engine.inputs import (
-    PathDown,
+    PathsDown,
     QueueChanged,
     RemovePeer,
     ResetPeer,
@@ -318,8 +318,8 @@ ROWS = [
         6,
         C.BFD_DOWN,
         b"",
-        "9384 2",
-        lambda: commanded(PathDown(INSTANCE, "p"), established()),
+        "9384 3",
+        lambda: commanded(PathsDown((PathDown(INSTANCE, "p"),)), established()),
     ),
     Row(
         7,

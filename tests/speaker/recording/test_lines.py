@@ -18,6 +18,7 @@ from speaker.api import (
     Match,
     MaximumPrefixes,
     Multipath,
+    PathDown,
     PeerConfig,
     Policy,
     PrefixRule,
@@ -35,7 +36,7 @@ from speaker.engine.inputs import (
     FollowBestPaths,
     Input,
     NeighborFound,
-    PathDown,
+    PathsDown,
     QueueChanged,
     RemoveInstance,
     RemovePeer,
@@ -132,7 +133,12 @@ EXAMPLES: list[Input] = [
     ShutDownPeer("i", "tor", "maintenance"),
     EnablePeer("i", "tor"),
     ResetPeer("i", "tor"),
-    PathDown("i", "tor", "Control Detection Time Expired", independent=False),
+    PathsDown(
+        (
+            PathDown("i", "tor", "Control Detection Time Expired", independent=False),
+            PathDown("i", "leaf"),
+        )
+    ),
     UpdateRoutes(
         "i", None, {IPV4_UNICAST: {b"\x08\x0a": RED, b"\x08\x0b": None, b"\x08\x0c": RED}}
     ),

@@ -19,6 +19,7 @@ from speaker.api import (
     ESTABLISHED,
     BestPathChange,
     InstanceConfig,
+    PathDown,
     PeerConfig,
     Secret,
     StateChanged,
@@ -496,7 +497,7 @@ def test_every_change_of_routes_is_linked_to_the_span_that_causes_it(
                 lambda: speaker.set_peer(NAME, config),
                 lambda: speaker.update_routes(NAME, "s", routes("10.1.0.0/16")),
                 lambda: speaker.remove_route_set(NAME, "s"),
-                lambda: speaker.path_down(NAME, "late"),
+                lambda: speaker.paths_down([PathDown(NAME, "late")]),
                 lambda: speaker.set_next_hop_metrics(NAME, {}),
                 lambda: speaker.remove_peer(NAME, "late"),
                 lambda: speaker.remove_instance("other"),
@@ -518,7 +519,7 @@ def test_the_loss_of_a_path_is_published_before_the_call_returns() -> None:
             p.connect()
             await until(lambda: p.up)
             p.events.clear()
-            p.a.path_down(NAME, "b", "Control Detection Time Expired")
+            p.a.paths_down([PathDown(NAME, "b", "Control Detection Time Expired")])
             (lost,) = (event for event in p.events if isinstance(event, StateChanged))
             assert (lost.peer, lost.old) == ("b", ESTABLISHED)
             assert lost.new != ESTABLISHED
