@@ -100,7 +100,7 @@ def bfd_settings(profile: BfdProfile, *, multihop: bool) -> Settings:
 
 
 def shared_settings(settings: Sequence[Settings]) -> Settings:
-    """Return the settings of a session that several peers share, which RFC 5882 section 2 demands.
+    """Return the settings of a session that several peers share, which RFC 5882 section 4.4 demands.
 
     The values that notice a loss first: no peer has less than its object demands, and no values of two
     peers are mixed to a detection time that is shorter than each of theirs. A peer that is not passive

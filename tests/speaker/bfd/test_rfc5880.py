@@ -441,6 +441,16 @@ def test_rfc5880_6_8_7_nothing_periodic_is_sent_to_a_neighbor_in_demand_mode() -
     assert alone.receive(alone.to_us(demand=True, poll=True, detect_multiplier=200))
 
 
+def test_rfc5880_6_8_14_periodic_packets_begin_again_with_the_end_of_demand_mode() -> None:
+    alone = Alone()
+    alone.come_up(demand=True, detect_multiplier=200)
+    alone.receive(alone.to_us(demand=True, final=True, detect_multiplier=200))
+    assert not list(alone.until(alone.now + SECOND))
+    alone.receive(alone.to_us(detect_multiplier=200))
+    times = [time for time, _ in alone.until(alone.now + SECOND)]
+    assert len(times) >= 20, "one in 50 ms"
+
+
 def test_rfc5880_6_8_7_the_fields_of_a_packet_are_the_variables() -> None:
     alone = Alone(replace(FAST, detect_multiplier=5, required_min_echo_rx=70 * MS, key=KEY))
     alone.receive(FIRST._replace(my_discriminator=99), KEY, 1)
