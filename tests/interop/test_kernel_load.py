@@ -1,6 +1,7 @@
 """Many sessions and many routes in the kernel of an agent's namespace, as ``ip route`` reads them.
 
-One BIRD has all sessions, each from an address of its own.
+One router has all sessions, each between two addresses of its own: FRR knows its neighbors by their
+addresses alone.
 """
 
 from __future__ import annotations
@@ -44,31 +45,43 @@ ASN, OTHER_ASN = 64701, 64702
 ROUTES = 20_000
 
 
+def ours(number: int) -> str:
+    """Return the agent's address of a session."""
+    return f"10.99.0.{101 + number}"
+
+
 @contextlib.contextmanager
-def lab(asns: Sequence[int], directory: Path, *, plain: bool = False) -> Iterator[Lab]:
+def lab(
+    asns: Sequence[int], directory: Path, kind: str = "bird", *, plain: bool = False
+) -> Iterator[Lab]:
     """Run an agent with a session for each AS number."""
+    numbers = range(len(asns))
     with linked_namespaces() as link:
         link.left.add_address(f"{OURS[0]}/24")
-        addresses = tuple(map(address, range(len(asns))))
-        link.right.batch(*(f"addr add {each}/24 dev {DEVICE}" for each in addresses))
+        link.left.batch(*(f"addr add {ours(n)}/24 dev {DEVICE}" for n in numbers))
+        link.right.batch(*(f"addr add {address(n)}/24 dev {DEVICE}" for n in numbers))
         sessions = tuple(
             PeerSettings(
-                OURS[0],
+                ours(number),
                 64710,
-                # BIRD, which does not connect, has one session for each address and port.
-                port=PORT + number,
+                port=PORT,
                 families=(IPV4,),
-                local_address=own,
+                local_address=address(number),
                 local_asn=asn,
                 restart_time=60,
             )
-            for number, (own, asn) in enumerate(zip(addresses, asns, strict=True))
+            for number, asn in enumerate(asns)
         )
-        settings = RouterSettings(ASN, addresses[0], addresses, sessions, PORT)
-        router: Router = KINDS["bird"](settings, link.right, directory / "bird")
+        settings = RouterSettings(ASN, address(0), tuple(map(address, numbers)), sessions, PORT)
+        router: Router = KINDS[kind](settings, link.right, directory / kind)
         neighbors = (
-            {"address": each, "asn": asn, "enableGracefulRestart": True}
-            for each, asn in zip(addresses, asns, strict=True)
+            {
+                "address": address(number),
+                "sourceaddress": ours(number),
+                "asn": asn,
+                "enableGracefulRestart": True,
+            }
+            for number, asn in enumerate(asns)
         )
         with running(link, directory, [router], accepting(*neighbors), plain=plain) as found:
             yield found
@@ -78,18 +91,19 @@ def via(numbers: Iterable[int]) -> list[str]:
     return sorted(map(address, numbers))
 
 
+@pytest.mark.parametrize("kind", ["bird", "frr"])
 def test_a_route_has_the_next_hops_of_all_equal_paths(
-    need_router: NeedRouter, tmp_path: Path
+    kind: str, need_router: NeedRouter, tmp_path: Path
 ) -> None:
     """Of 64, 8 and 2 sessions; the path over another AS is not equal, and follows them."""
-    need_router("bird")
-    with lab([ASN] * 64 + [OTHER_ASN], tmp_path) as found:
-        bird = cast("Bird", found.routers[0])
-        bird.announce(PREFIX, OTHERS)
+    need_router(kind)
+    with lab([ASN] * 64 + [OTHER_ASN], tmp_path, kind) as found:
+        (router,) = found.routers
+        router.announce(PREFIX, OTHERS)
         left = 64
         for count in (64, 8, 2, 0):
             for number in range(count, left):
-                bird.ask(f"disable p{number}")
+                router.shut_down(ours(number), "bye")
             left = count
             hops = via(range(count) if count else [64])
             found.until({PREFIX: hops, OTHERS: hops})
