@@ -19,6 +19,10 @@ LOGGER = re.compile(r"(?:get_logger\(|getLogger\(|LogLines\(\s*|logger=)\"([^\"]
 NAMED = re.compile(r"structlog\.get_logger\((\S*)\)")
 """The name that a logger of a module is given."""
 
+NEW_PROBLEM = frozenset({"object", "field", "reason", "count", "of_tenant"})
+SOLVED_PROBLEM = frozenset({"object", "field"})
+"""The values that `cells.intent.problem_log` logs under the events that it is given."""
+
 
 class Event(NamedTuple):
     """An event in the code."""
@@ -49,7 +53,7 @@ def _events() -> Iterator[Event]:
         for path in sorted((ROOT / room).rglob("*.py")):
             text = path.read_text()
             # Most modules log nothing, and parsing takes its time.
-            if not re.search(r"event_name|LogLines\(|DialectFailures\(", text):
+            if not re.search(r"event_name|LogLines\(|DialectFailures\(|ProblemLog\(", text):
                 continue
             for node in ast.walk(ast.parse(text)):
                 if isinstance(node, ast.Call):
@@ -66,6 +70,10 @@ def _of_call(call: ast.Call) -> Iterator[Event]:
     if called == "LogLines":
         _, message, *names = texts
         yield from (Event(name, "warning", message) for name in names)
+    elif called == "ProblemLog":
+        new, solved = texts
+        yield Event(new, "warning", "problem", NEW_PROBLEM)
+        yield Event(solved, "info", "problem solved", SOLVED_PROBLEM)
     elif called == "DialectFailures":
         message, name = texts
         yield Event(name, "error", message)

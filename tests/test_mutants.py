@@ -118,6 +118,37 @@ def test_of_many_tests_of_a_line_those_of_each_file_have_their_turn(tmp_path: Pa
     ]
 
 
+def test_what_a_file_executes_when_it_is_imported_is_of_all_its_tests(tmp_path: Path) -> None:
+    text = (ROOT / MODULE).read_text()
+    number = next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith("    return"))
+    rows = record(tmp_path, "a", OTHER_FILE, text, {"test_rows": number + 1})
+    rows.lines.set_context(OTHER_FILE)
+    rows.lines.add_lines({MODULE: [number]})
+    quicker = record(tmp_path, "b", FILE, text, {"test_other": number + 1})
+    quicker.seconds[f"{FILE}::test_other"] = 0.05
+    chosen = Reach([rows, quicker]).tests(MODULE, number, number, 0.1)
+    assert chosen == [f"{OTHER_FILE}::test_rows"]
+
+
+def test_a_second_pass_has_other_tests_those_of_files_that_import_the_module_first(
+    tmp_path: Path,
+) -> None:
+    module = "tests/mutants/reach.py"  # which this file imports
+    text = (ROOT / module).read_text()
+    number = next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith("    return"))
+    lines = CoverageData(basename=str(tmp_path / "lines"))
+    for test, line in ((f"{OTHER_FILE}::test_words", number), (f"{FILE}::test_line", number)):
+        lines.set_context(test)
+        lines.add_lines({module: [line]})
+    tests = [f"{FILE}::test_line", f"{FILE}::test_elsewhere", f"{OTHER_FILE}::test_words"]
+    files = {FILE: "digest", OTHER_FILE: "digest"}
+    reach = Reach([Part(dict.fromkeys(tests, 0.1), {}, files, {module: text}, lines)])
+    first = reach.tests(module, number, number, 0.1)
+    assert first == [f"{FILE}::test_line"]
+    second = reach.tests(module, number, number, 10.0, first)
+    assert second == [f"{FILE}::test_elsewhere", f"{OTHER_FILE}::test_words"]
+
+
 def test_a_file_that_is_deleted_has_no_tests(tmp_path: Path) -> None:
     text = (ROOT / MODULE).read_text()
     gone = record(tmp_path, "a", "tests/test_deleted.py", text, {"test_old": 1})

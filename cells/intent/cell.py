@@ -19,6 +19,7 @@ from cells.hive import Group, Health, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
+from cells.intent.problem_log import ProblemLog
 from cells.node import ThisNode
 from cells.observability.metrics import Metrics, MetricsCollector
 from cells.sources.resources import ApplyTraceLinks, EventTraceLinks, SecretsNamespace
@@ -27,7 +28,6 @@ from cells.state.dialect_states import DialectStates
 from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.intent.compiler import IntentCompiler
-from reconcilers.intent.continued_problems import without_continued
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import HostDemand
 from reconcilers.intent.missing_bfd import WITHOUT_BFD
@@ -51,6 +51,7 @@ OTHER_NODES_UNKNOWN: Final = (
 )
 
 log = structlog.get_logger("waggle.intent")
+PROBLEMS: Final = ProblemLog(log, "intent.problem", "intent.solved")
 
 
 class IntentStep(Protocol):
@@ -234,24 +235,7 @@ class IntentLoop:
             elif key not in self._known:
                 self._known[key] = row
                 new.append(row)
-        solved, new = without_continued(solved, new)
-        for row in solved:
-            log.info(
-                "problem solved",
-                event_name="intent.solved",
-                object=row.names,
-                field=row.field or None,
-            )
-        for row in new:
-            log.warning(
-                "problem",
-                event_name="intent.problem",
-                object=row.names,
-                field=row.field or None,
-                reason=row.message,
-                count=row.count if row.count > 1 else None,
-                of_tenant=row.of_tenant or None,
-            )
+        PROBLEMS.write(solved, new)
         self._report_drain(snapshot)
         # A tenant's Service is no reason to look after the agent.
         own = [problem for problem in self._known.values() if not problem.of_tenant]

@@ -12,7 +12,7 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from prometheus_client import Counter
@@ -31,6 +31,7 @@ from cells.hive.hive import Shutdown
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
+from cells.intent.problem_log import ProblemLog
 from cells.observability.exposition import Collected
 from cells.observability.metrics import Metrics, MetricsCollector
 from cells.observability.process_attributes import ProcessAttributes
@@ -48,7 +49,6 @@ from cells.options import OperatorOptions
 from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
 from cells.sources.resources import EventTraceLinks, SecretsNamespace
 from reconcilers.dialect import Dialect, Operation, extended
-from reconcilers.intent.continued_problems import without_continued
 from reconcilers.kernel.options import FibOptions
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator import Plan, Planner
@@ -63,6 +63,7 @@ from statedb import Database
 SETTLE_TURNS = 8
 
 log = structlog.get_logger("waggle.operator")
+PROBLEMS: Final = ProblemLog(log, "operator.problem", "operator.solved")
 
 
 def election_timing(options: OperatorOptions) -> ElectionTiming:
@@ -275,24 +276,7 @@ class Operator:
 
     def _report(self, plan: Plan) -> None:
         problems = frozenset(plan.problems)
-        solved, new = without_continued(
-            sorted(self._known - problems), sorted(problems - self._known)
-        )
-        for problem in new:
-            log.warning(
-                "problem",
-                event_name="operator.problem",
-                object=problem.names,
-                field=problem.field or None,
-                reason=problem.message,
-            )
-        for problem in solved:
-            log.info(
-                "problem solved",
-                event_name="operator.solved",
-                object=problem.names,
-                field=problem.field or None,
-            )
+        PROBLEMS.write(sorted(self._known - problems), sorted(problems - self._known))
         self._known = problems
         scope = self._health.scope("problems")
         if problems:

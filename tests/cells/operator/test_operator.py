@@ -519,7 +519,9 @@ def test_problems_are_in_health_and_in_the_log_until_they_are_solved(
     async def scenario(server: ApiServer) -> None:
         fill(server)
         server.put({"kind": "CiliumBGPNodeConfig", **foreign})
-        monkeypatch.setattr(cell, "log", structlog.wrap_logger(None, processors=[capture]))
+        monkeypatch.setattr(
+            cell.PROBLEMS, "_log", structlog.wrap_logger(None, processors=[capture])
+        )
         async with operator(server, tmp_path) as (hive, _):
             await until(lambda: levels(hive)["operator/problems"][0] is Level.DEGRADED)
             assert levels(hive)["operator/problems"][1].endswith(text)
