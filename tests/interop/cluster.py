@@ -169,8 +169,12 @@ def running(
     arguments: Sequence[str] = (),
     reaches: Sequence[int] = (),
     kernel: bool = False,
+    bfd_interval: int | None = None,
 ) -> Iterator[Cluster]:
-    """Run one node; ``reaches``: further ports of the host that its agent connects to."""
+    """Run one node; ``reaches``: further ports of the host that its agent connects to.
+
+    With ``bfd_interval`` (milliseconds) the router has BFD, which BGP does not wait for.
+    """
     apply(server)
     port = int(server.url.rpartition(":")[2])
     with contextlib.ExitStack() as stack:
@@ -178,7 +182,9 @@ def running(
         relay = stack.enter_context(BackgroundRelay(port, link.left))
         for other in reaches:
             stack.enter_context(BackgroundRelay(other, link.left))
-        made = Cluster(server, relay, link, *_node(server, link, directory, arguments, kernel))
+        router = _router(link, directory, bfd_interval)
+        agent = _agent(server, link, directory, arguments, kernel=kernel)
+        made = Cluster(server, relay, link, agent, router)
         stack.enter_context(made.bird)
         made.agent.start()
         stack.callback(made.agent.stop)
@@ -187,14 +193,21 @@ def running(
     remove(server)
 
 
-def _node(
-    server: ApiServer, link: Link, directory: Path, arguments: Sequence[str], kernel: bool
-) -> tuple[Agent, Bird]:
-    link.left.add_address(f"{OURS}/24")
+def _router(link: Link, directory: Path, bfd_interval: int | None) -> Bird:
     link.right.add_address(f"{THEIRS}/24")
-    peer = PeerSettings(OURS, ASN, port=PORT, restart_time=60, families=("ipv4-unicast",))
+    families = ("ipv4-unicast",)
+    peer = PeerSettings(
+        OURS, ASN, port=PORT, restart_time=60, families=families, bfd_interval=bfd_interval
+    )
     settings = RouterSettings(PEER_ASN, THEIRS, (THEIRS,), (peer,), port=PORT)
-    agent = Agent(
+    return Bird(settings, link.right, directory / "bird")
+
+
+def _agent(
+    server: ApiServer, link: Link, directory: Path, arguments: Sequence[str], *, kernel: bool
+) -> Agent:
+    link.left.add_address(f"{OURS}/24")
+    return Agent(
         link.left,
         directory / "agent",
         node=NODE,
@@ -202,7 +215,6 @@ def _node(
         arguments=arguments,
         kernel=kernel,
     )
-    return agent, Bird(settings, link.right, directory / "bird")
 
 
 def apply(server: ApiServer) -> None:

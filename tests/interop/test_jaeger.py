@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import pytest
 
 from tests.interop.cluster import (
+    ASN,
     NAMESPACE,
     NODE,
+    PEER_ASN,
     POD_CIDR,
     THEIRS,
     WEB,
@@ -38,6 +41,7 @@ pytestmark = [
     pytest.mark.timeout(180),
 ]
 
+FRRK8S: Final = "frr-k8s-system"
 RECEIVED = "203.0.113.0/24"
 OF_JAEGER = {"span.kind", "error", "internal.span.format", "otel.status_code"}
 """Tags that Jaeger adds, and ``otel.*`` of what OTLP has in fields of its own."""
@@ -102,7 +106,8 @@ def lab(
         arguments = [
             *("--otlp-endpoint", f"http://127.0.0.1:{collector.otlp_port}"),
             *("--otlp-interval-seconds", "0.1"),
-            *("--cilium-import", RECEIVED, "--fib", "true"),
+            *("--cilium-import", RECEIVED, "--fib", "true", "--cilium-next-fields"),
+            *("--enable-cell", "frrk8s", "--bfd", "--bfd-directory", str(directory / "bfd")),
         ]
         with running(
             apiserver,
@@ -110,6 +115,7 @@ def lab(
             arguments=arguments,
             reaches=(collector.otlp_port,),
             kernel=True,
+            bfd_interval=300,
         ) as cluster:
             cluster.server.kubectl("label", "node", NODE, "bgp=cluster-test")
             cluster.holds()
@@ -164,6 +170,59 @@ def test_a_configuration_names_each_reconciler_with_its_objects(lab: Lab) -> Non
     assert way(trace, peer) == ["resource.event", "intent.round", "apply.round", "apply.peer"]
     assert json.loads(peer.attributes["waggle.objects"]) == ["main/tor"]
     lab.cluster.holds(*({WEB} & lab.cluster.held()))
+
+
+ACCEPTED: Final = "192.0.2.0/24"
+
+
+def frr_configuration(*prefixes: str) -> str:
+    """Return an FRRConfiguration with a router of its own, whose only neighbor is silent."""
+    neighbor: dict[str, object] = {"address": "10.99.0.99", "asn": PEER_ASN}
+    if prefixes:
+        allowed = {"prefixes": [{"prefix": prefix} for prefix in prefixes]}
+        neighbor["toReceive"] = {"allowed": allowed}
+    value = {
+        "apiVersion": "frrk8s.metallb.io/v1beta1",
+        "kind": "FRRConfiguration",
+        "metadata": {"name": "traced", "namespace": FRRK8S},
+        "spec": {"bgp": {"routers": [{"asn": ASN, "neighbors": [neighbor]}]}},
+    }
+    return json.dumps(value)
+
+
+def test_an_instance_and_an_import_policy_are_traced_from_their_object(lab: Lab) -> None:
+    kubectl = lab.cluster.server.kubectl
+    kubectl("create", "namespace", FRRK8S)
+    kubectl("apply", "-f", "-", text=frr_configuration())
+    created = lab.change(f"{FRRK8S}/traced", "apply.instance")
+    instance = one(created, "apply.instance")
+    assert way(created, instance) == [
+        "resource.event",
+        "intent.round",
+        "apply.round",
+        "apply.instance",
+    ]
+    (name,) = json.loads(instance.attributes["waggle.objects"])
+    assert json.loads(one(created, "apply.peer").attributes["waggle.objects"]) == [
+        f"{name}/10.99.0.99"
+    ]
+
+    kubectl("apply", "-f", "-", text=frr_configuration(ACCEPTED))
+
+    def has_policy() -> None:
+        query = {"prefix": ACCEPTED, "instance": name}
+        accepted = lab.cluster.agent.ask("/v1/explain-received", **query)
+        assert [item["accepted"] for item in accepted] == [True]
+
+    eventually(has_policy, within=30, context=lab.cluster.logs)
+    changed = lab.change(f"{FRRK8S}/traced", "apply.peer")
+    assert changed[0].trace_id != created[0].trace_id
+    # The import policy of a peer is a part of it: the instance has not changed.
+    assert "apply.instance" not in names(changed)
+    policy = one(changed, "apply.peer")
+    assert way(changed, policy)[0] == "resource.event"
+    assert json.loads(policy.attributes["waggle.objects"]) == [f"{name}/10.99.0.99"]
+    kubectl("delete", "frrconfiguration", "traced", "--namespace", FRRK8S)
 
 
 def test_a_round_with_several_causes_is_a_trace_of_its_own_with_links_to_them(lab: Lab) -> None:
@@ -251,9 +310,28 @@ def test_a_received_route_is_one_trace_up_to_the_kernel(lab: Lab) -> None:
     assert one(found, "bgp.best_paths").attributes["bgp.instance"] == "main"
 
 
+def test_a_bfd_session_that_comes_up_is_a_span_with_its_states(lab: Lab) -> None:
+    bfd = {"enabled": True, "receiveIntervalMilliseconds": 300, "transmitIntervalMilliseconds": 300}
+    kubectl = lab.cluster.server.kubectl
+    patch = ("patch", "ciliumbgppeerconfig", "cluster-test", "--type=merge", "-p")
+    kubectl(*patch, json.dumps({"spec": {"bfd": bfd}}))
+
+    def traced() -> None:
+        traces = lab.jaeger.traces("waggle-agent", "bfd.change", {})
+        events = [e for t in traces for s in t for e in s.events if e["event"] == "bfd.changed"]
+        up = [event for event in events if event["waggle.bfd.state"] == "Up"]
+        assert [event["network.peer.address"] for event in up] == [THEIRS], events
+        assert up[0]["waggle.bfd.former_state"] in ("Init", "Down")
+
+    eventually(traced, within=30, context=lab.cluster.logs)
+    # Which object asked for the session is in the trace of its own change.
+    change = lab.change("cluster-test", "apply.peer")
+    assert json.loads(one(change, "apply.peer").attributes["waggle.objects"]) == ["main/tor"]
+
+
 def test_all_attributes_that_jaeger_has_are_conventional(lab: Lab) -> None:
     known = conventional() | OF_JAEGER
-    operations = ("resource.event", "intent.round", "apply.round", "bgp.best_paths", "kernel.batch")
+    operations = ("resource.event", "bgp.update.receive", "bgp.best_paths", "bfd.change")
     spans = [s for o in operations for t in lab.jaeger.traces("waggle-agent", o, {}) for s in t]
     assert len(spans) > 20
     attributes = {name for span in spans for name in (*span.attributes, *span.resource)}

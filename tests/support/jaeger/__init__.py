@@ -73,6 +73,8 @@ class Span:
     """Microseconds since 1970."""
     duration: int
     """Microseconds."""
+    events: tuple[Mapping[str, Any], ...] = ()
+    """The attributes of each, with its name as ``event``."""
 
     @property
     def parent(self) -> str | None:
@@ -160,6 +162,7 @@ def _spans(trace: Mapping[str, Any]) -> Iterator[Span]:
             {"service.name": process["serviceName"], **_values(process["tags"])},
             span["startTime"],
             span["duration"],
+            tuple(_values(event["fields"]) for event in span["logs"]),
         )
 
 
