@@ -16,8 +16,8 @@ import uvloop
 from resources.kubernetes.certificates import due
 from resources.kubernetes.connection import Access, Connection
 from resources.kubernetes.errors import Unconfigured, Unreachable
-from tests.resources.kubernetes.source.test_credentials import authority_and_server
 from tests.support.apiserver import write_kubeconfig
+from tests.support.certificates import authority_and_server
 
 PATIENCE = 15.0
 """Seconds; TLS would wait for 30 when it closes in order."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
-import subprocess
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from resources.kubernetes import connection as connections
 from tests.resources.kubernetes.objects import service
 from tests.resources.kubernetes.source.reading import TIMEOUTS, Reader, run
 from tests.support.apiserver import ApiServer
+from tests.support.certificates import authority_and_server
 from tests.support.kinds import KINDS
 from tests.support.wait import until
 
@@ -105,21 +104,3 @@ def test_f08_a_rotated_authority_is_read_again(tmp_path: Path) -> None:
         await server.stop()
 
     run(scenario)
-
-
-def authority_and_server(directory: Path, name: str) -> tuple[Path, ssl.SSLContext]:
-    """Make a certificate for 127.0.0.1 that is its own authority."""
-    certificate, key = directory / f"{name}.crt", directory / f"{name}.key"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "1"),
-            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", f"/CN={name}"),
-            *("-addext", "subjectAltName=IP:127.0.0.1"),
-            *("-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    return certificate, context
