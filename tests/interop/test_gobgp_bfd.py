@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 KILLS: Final = int(os.environ.get("GOBGP_KILLS", "2"))
-"""``GOBGP_KILLS=20``: twenty, ten minutes and more (``-o timeout=3600``), as pauses double."""
+"""``GOBGP_KILLS=20``: twenty, 16 minutes (``-o timeout=3600``), as pauses double."""
 INTERVAL = 300
 """Milliseconds."""
 STAYS = 3.0
