@@ -19,8 +19,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from bench.bench_bfd import Bird, Setup, Waggle, cpu, give_addresses
-from bench.bench_bfd_load import prefer
+from bench.bench_bfd import Bird, Setup, Waggle, cpu, give_addresses, prefer
 from speaker.bfd.packet import Packet, encode
 from speaker.bfd.transport import SINGLE_HOP_PORT
 from speaker.bfd.values import State

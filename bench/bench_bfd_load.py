@@ -40,8 +40,10 @@ from bench.bench_bfd import (
     Neighbor,
     Setup,
     give_addresses,
+    prefer,
     sniff,
     sniffer,
+    stand_for_another_machine,
 )
 from reconcilers.bfd.process.values import ProcessStatus, SetSessions, Wanted
 from speaker.bfd.values import SessionKey, Settings
@@ -193,14 +195,6 @@ def loaded(loads: Sequence[str], directory: Path, group: MemoryGroup) -> Iterato
             thread.join()
 
 
-def prefer(processes: Sequence[int]) -> None:
-    """Schedule processes, with all of their threads, before ordinary ones."""
-    for process in processes:
-        for task in Path(f"/proc/{process}/task").iterdir():
-            flags = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
-            os.sched_setscheduler(int(task.name), flags, os.sched_param(10))
-
-
 def measure(
     setup: Setup, neighbor_kind: str, loads: Sequence[str], seconds: float, *, ordinary: bool
 ) -> Result:
@@ -277,9 +271,7 @@ def main() -> None:
     args = parser.parse_args()
     if (reason := unavailable()) is not None:
         sys.exit(reason)
-    # The sniffer stands for the other machine, too.
-    flags = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
-    os.sched_setscheduler(0, flags, os.sched_param(5))
+    stand_for_another_machine()
     setup = Setup(args.sessions, args.interval)
     loads: Sequence[str] = args.load or LOADS
     print(f"{args.sessions} sessions of {args.interval} ms beside {', '.join(loads)}", flush=True)
