@@ -7,6 +7,7 @@
 * `covering`: the prefixes that contain a prefix
 * `parsed`: prefixes of configurations that were parsed before
 * `lazy_field`: an NLRI field that is decoded on first access
+* `fields`: the NLRI fields of a run of messages
 
 Only the NLRI of IPv4 and IPv6 unicast and multicast are decoded (RFC 4271 section 4.3, RFC 4760
 section 5). NLRI of other families stay opaque octets.
@@ -17,6 +18,7 @@ from speaker.nlri.add_path import PathNlri, decode_add_path, encode_add_path
 from speaker.nlri.covering import aggregate, covering_prefixes
 from speaker.nlri.decode import ENCODED_SIZE, has_prefixes
 from speaker.nlri.fast_path import decode_prefixes
+from speaker.nlri.fields import NlriFields
 from speaker.nlri.lazy_field import LazyNlriField
 from speaker.nlri.parsed import (
     bound_prefixes,
@@ -33,6 +35,7 @@ __all__ = [
     "IPV6_UNICAST",
     "Family",
     "LazyNlriField",
+    "NlriFields",
     "PathNlri",
     "aggregate",
     "bound_prefixes",

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from speaker.nlri import ENCODED_SIZE, LazyNlriField
+from speaker.nlri import ENCODED_SIZE, NlriFields
 from speaker.rib.decision import Metric, order
 from speaker.rib.loc_rib_fast_path import Change, LocRibFastPath
 from speaker.rib.path import Path, Source
@@ -251,19 +251,17 @@ class LocRib:
         self.several += several
         return new
 
-    def announce_new(
-        self, paths: Sequence[Path], fields: Sequence[LazyNlriField]
-    ) -> tuple[int, int]:
+    def announce_new(self, paths: Sequence[Path], fields: NlriFields) -> tuple[int, int]:
         """Install the path of each NLRI field, up to the first field with a prefix that is not new.
 
-        ``fields`` are not empty, nor is any of them. Returns the number of installed fields and of
-        their prefixes. The others are for `announce`: their prefixes are known or duplicated, a field
-        is malformed, or pending changes do not permit the fast path.
+        There is a field. Returns the number of installed fields and of their prefixes. The others are
+        for `announce`: their prefixes are known or duplicated, a field is malformed, or pending changes
+        do not permit the fast path.
         """
         fast = self._fast
         if self._dirty or fast.has_withdrawal:
             return 0, 0
-        first = fields[0].data
+        first = fields.data[0]
         if first[: ENCODED_SIZE[first[0]]] in self._table:
             # A table that is received again: its first prefix is known.
             return 0, 0
@@ -273,8 +271,8 @@ class LocRib:
             return len(fields), prefixes
         taken = 0
         if len(fields) > 1:
-            for path, field in zip(paths, fields, strict=True):
-                new = fast.announce_fields((path,), (field,))
+            for path in paths:
+                new = fast.announce_fields((path,), fields.part(taken, taken + 1))
                 if not new:
                     break
                 self.revision += 1
@@ -349,7 +347,7 @@ class LocRib:
 
     def discard_changes(self) -> None:
         """Forget all changes: nothing follows this table."""
-        self._fast.take()
+        self._fast.forget()
         self._dirty.clear()
 
     def take_changes(self) -> TableChanges:

@@ -9,11 +9,11 @@ prefixes have the same single path, of the source that replaces or withdraws it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Final, final
 
-from speaker.nlri import LazyNlriField
+from speaker.nlri import NlriFields
 from speaker.rib.path import Path, Source
 from speaker.rib.prefix_table import PrefixTable
 
@@ -35,8 +35,8 @@ class LocRibFastPath:
     def __init__(self, table: PrefixTable[Path | tuple[Path, ...]]) -> None:
         """Work on the Loc-RIB's table: prefix in wire form to its path, or its paths, best first."""
         self._table = table
-        self.announced: list[Change] = []
-        """Announcements of new prefixes; they precede every other change.
+        self.announced: list[tuple[Sequence[Path], Iterable[Sequence[bytes]]]] = []
+        """Announcements of new prefixes, which precede every other change: paths, and prefixes of each.
 
         While `replaced` is not empty, no prefix is in both.
         """
@@ -49,23 +49,23 @@ class LocRibFastPath:
         """Install a path for prefixes of which none is in the table; return how many they are."""
         new = self._table.insert(nlri, path)
         # A message may contain a prefix twice; in a change each prefix is one.
-        self.announced.append((None, path, nlri if new == len(nlri) else list(dict.fromkeys(nlri))))
+        prefixes = nlri if new == len(nlri) else list(dict.fromkeys(nlri))
+        self.announced.append(((path,), (prefixes,)))
         return new
 
-    def announce_fields(self, paths: Sequence[Path], fields: Sequence[LazyNlriField]) -> int:
+    def announce_fields(self, paths: Sequence[Path], fields: NlriFields) -> int:
         """Install the path of each NLRI field if all prefixes of all fields are new.
 
         Returns the number of prefixes; 0 if a field is malformed, or a prefix is known or duplicated.
         """
-        announced = self.announced
-        before, count = len(announced), 0
+        count = 0
+        # First: where the memory for it is missing, the table stays as it is.
+        self.announced.append((paths, fields))
         try:
-            # First: where the memory for it is missing, the table stays as it is.
-            announced.extend(zip(repeat(None), paths, fields, strict=False))
             count = self._table.insert_fields(fields, paths)
         finally:
             if not count:
-                del announced[before:]
+                self.announced.pop()
         return count
 
     def replace(self, source: Source, nlri: Sequence[bytes], path: Path | None) -> int:
@@ -120,9 +120,15 @@ class LocRibFastPath:
 
     def take(self) -> list[Change]:
         """Return the changes in order, and forget them."""
-        changes, self.announced = self.announced, []
-        if self.replaced:
-            changes += self.replaced
-            self.replaced.clear()
-            self.has_withdrawal = False
+        changes: list[Change] = []
+        for paths, lists in self.announced:
+            changes.extend(zip(repeat(None), paths, lists, strict=False))
+        changes += self.replaced
+        self.forget()
         return changes
+
+    def forget(self) -> None:
+        """Forget the changes."""
+        self.announced.clear()
+        self.replaced.clear()
+        self.has_withdrawal = False

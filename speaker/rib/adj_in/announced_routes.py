@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from speaker.errors import Truncated
-from speaker.nlri import Family, LazyNlriField, PathNlri
+from speaker.nlri import Family, NlriFields, PathNlri
 from speaker.rib.adj_in.counted_prefixes import counted_prefixes
 from speaker.rib.adj_in.held_routes import EMPTY
 from speaker.rib.adj_in.marked_routes import MarkedRoutes
@@ -81,17 +81,16 @@ class AnnouncedRoutes(MarkedRoutes):
 
         No field is empty. Returns the number of fields before the first malformed one.
         """
-        taken, afi = 0, family.afi
-        parts = [LazyNlriField(field, afi) for field in fields]
+        taken, run = 0, NlriFields(fields, family.afi)
         shared = self._shared.get(family)
         if shared is not None and not self._marks and family not in self._mixed:
-            taken = shared.announce_new(paths, parts)
+            taken = shared.announce_new(paths, run)
             ineligible = self._tables[family]
-            if ineligible and ineligible.discard_fields(parts[:taken]):
+            if ineligible and ineligible.discard_fields(run.part(0, taken)):
                 self.changes += 1
-        while taken < len(parts):
+        while taken < len(fields):
             try:
-                nlri = parts[taken].decoded()
+                nlri = run.prefixes(taken)
             except Truncated:
                 break
             self.announce(family, paths[taken], nlri)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Final, final
 
-from speaker.nlri import LazyNlriField
+from speaker.nlri import LazyNlriField, NlriFields
 
 SLACK_PREFIXES: Final = 256
 """The number of surplus prefixes that never start a compaction."""
@@ -46,10 +46,10 @@ class ReceivedPrefixLog:
         self._lists.append(nlri)
         self._added(len(nlri), held)
 
-    def add_fields(self, fields: Sequence[LazyNlriField], named: int, held: int) -> None:
+    def add_fields(self, fields: NlriFields, named: int, held: int) -> None:
         """Add NLRI fields of one AFI with ``named`` prefixes; ``held`` as in `add`."""
-        self._afi = fields[0].afi
-        self._fields.extend([field.data for field in fields])
+        self._afi = fields.afi
+        self._fields.extend(fields.data)
         self._added(named, held)
 
     def lists(self) -> Iterator[Sequence[bytes]]:

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import final
 
-from speaker.nlri import LazyNlriField
+from speaker.nlri import NlriFields
 from speaker.rib.adj_in.prefix_log import ReceivedPrefixLog
 from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
@@ -38,12 +38,13 @@ class SharedAdjRibIn:
             self.count += new
             self._log.add(nlri, self.count)
 
-    def announce_new(self, paths: Sequence[Path], fields: Sequence[LazyNlriField]) -> int:
+    def announce_new(self, paths: Sequence[Path], fields: NlriFields) -> int:
         """Announce the leading NLRI fields that `LocRib.announce_new` takes; return their number."""
         taken, prefixes = self._loc.announce_new(paths, fields)
         if taken:
             self.count += prefixes
-            self._log.add_fields(fields[:taken], prefixes, self.count)
+            some = fields if taken == len(fields) else fields.part(0, taken)
+            self._log.add_fields(some, prefixes, self.count)
         return taken
 
     def adopt(self, path: Path, nlri: Sequence[bytes]) -> None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from typing import Final, TypeVar
 
 from speaker.errors import Truncated
-from speaker.nlri import LazyNlriField
+from speaker.nlri import NlriFields
 
 STEP_KEYS: Final = 50_000
 """Keys that a walk copies at once: some milliseconds for a table that is not in the caches."""
@@ -42,23 +42,21 @@ class PrefixTable(dict[bytes, V]):
         self.update(dict.fromkeys(keys, value))
         return len(self) - before
 
-    def insert_fields(self, fields: Sequence[LazyNlriField], values: Sequence[V]) -> int:
+    def insert_fields(self, fields: NlriFields, values: Sequence[V]) -> int:
         """Set the value of each NLRI field's prefixes if all prefixes of all fields are new.
 
-        Some fields, all of one family. Returns the number of prefixes; 0 if a field is malformed, or a
-        prefix is known or duplicated: then nothing has changed.
+        Returns the number of prefixes; 0 if a field is malformed, or a prefix is known or duplicated:
+        then nothing has changed.
         """
         try:
-            parts = [field.decoded() for field in fields]
+            parts = fields.decoded()
         except Truncated:
             return 0
+        counts = list(map(len, parts))
+        count, size = sum(counts), len(self)
+        of_prefixes = chain.from_iterable(map(repeat, values, counts))
         # One lookup for each prefix, not two: most of the time of a full table is spent here.
-        put = self.setdefault
-        size = len(self)
-        for value, prefixes in zip(values, parts, strict=True):
-            for prefix in prefixes:
-                put(prefix, value)
-        count = sum(map(len, parts))
+        deque(map(self.setdefault, chain.from_iterable(parts), of_prefixes), maxlen=0)
         if len(self) - size != count:
             # A dictionary keeps the order of insertion: the new prefixes are its last ones.
             while len(self) > size:
@@ -91,9 +89,9 @@ class PrefixTable(dict[bytes, V]):
         deque(map(self.pop, keys, repeat(None)), maxlen=0)
         return before - len(self)
 
-    def discard_fields(self, fields: Sequence[LazyNlriField]) -> int:
+    def discard_fields(self, fields: NlriFields) -> int:
         """Remove the prefixes of NLRI fields that are well-formed, as `discard` does."""
-        return sum(map(self.discard, [field.decoded() for field in fields]))
+        return sum(map(self.discard, fields.decoded()))
 
     def walk(self, size: int, revision: Callable[[], int]) -> Iterator[Sequence[bytes]]:
         """Iterate over lists of at most ``size`` keys; the table may change between two of them.

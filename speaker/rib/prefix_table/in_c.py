@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import speaker.rib.prefix_table.native as native
-from speaker.nlri import LazyNlriField
+from speaker.nlri import NlriFields
 from speaker.rib.prefix_table.dictionary import V
 
 _SOURCE = Path(__file__).with_name("native.c")
@@ -22,22 +22,19 @@ class NativePrefixTable(native.PrefixTable[V]):
     __slots__ = ()
 
     def insert_fields(  # type: ignore[override]  # see above
-        self, fields: Sequence[LazyNlriField], values: Sequence[V]
+        self, fields: NlriFields, values: Sequence[V]
     ) -> int:
         """Set the value of each field's prefixes if all are new; see `dictionary.PrefixTable`."""
-        return super().insert_fields([f.data for f in fields], values, fields[0].afi)
+        return super().insert_fields(fields.data, values, fields.afi)
 
     def discard_fields(  # type: ignore[override]  # see above
-        self, fields: Sequence[LazyNlriField]
+        self, fields: NlriFields
     ) -> int:
         """Remove the prefixes of fields; see `dictionary.PrefixTable`."""
-        if not fields:
-            return 0
         try:
-            return super().discard_fields([f.data for f in fields], fields[0].afi)
+            return super().discard_fields(fields.data, fields.afi)
         except ValueError:
-            for field in fields:
-                field.decoded()
+            fields.decoded()
             raise
 
     def walk(  # type: ignore[override]  # the table follows its own changes

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from speaker.attribute import PathAttributes
 from speaker.iana import Afi
-from speaker.nlri import LazyNlriField
+from speaker.nlri import NlriFields
 from speaker.rib.decision import best
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
@@ -96,7 +96,7 @@ def test_replayed_changes_give_the_table_and_the_table_equals_the_model(
             fields = in_two(nlri)
             path = PATHS[who][which]
             octets = list(map(b"".join, fields))
-            taken = rib.announce_new([path] * len(fields), lazy(octets))
+            taken = rib.announce_new([path] * len(fields), ipv4(octets))
             new = [prefix for field in fields[: taken[0]] for prefix in field]
             assert taken[1] == len(new)
             for prefix in new:
@@ -118,8 +118,8 @@ def test_replayed_changes_give_the_table_and_the_table_equals_the_model(
     assert advertised == check(rib, model)
 
 
-def lazy(fields: list[bytes]) -> list[LazyNlriField]:
-    return [LazyNlriField(field, Afi.IPV4) for field in fields]
+def ipv4(fields: list[bytes]) -> NlriFields:
+    return NlriFields(fields, Afi.IPV4)
 
 
 def in_sum(rib: LocRib) -> dict[bytes, tuple[Path | None, Path | None]]:
@@ -143,7 +143,7 @@ def test_fast_path_and_slow_path_agree(steps: list[Step]) -> None:
         elif what == "field":
             fields = in_two(nlri)
             octets = list(map(b"".join, fields))
-            taken, new = fast.announce_new([path] * len(fields), lazy(octets))
+            taken, new = fast.announce_new([path] * len(fields), ipv4(octets))
             assert new == sum(slow._announce_each(path, field) for field in fields[:taken])
             for field in fields[taken:]:
                 assert fast.announce(path, field) == slow._announce_each(path, field)
@@ -213,7 +213,7 @@ def test_a_field_that_the_fast_path_rejects_changes_nothing(field: bytes, why: s
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
     for fields in ([field], [field, b"\x10\x0a\x02"]):
-        assert rib.announce_new([PATHS[1][0]] * len(fields), lazy(fields)) == (0, 0)
+        assert rib.announce_new([PATHS[1][0]] * len(fields), ipv4(fields)) == (0, 0)
     assert not rib.changed
     assert list(rib.prefixes()) == PREFIXES
 
@@ -222,7 +222,7 @@ def test_a_field_that_the_fast_path_rejects_changes_nothing(field: bytes, why: s
 def test_trailing_bits_of_a_prefix_in_a_field_are_cleared(others: list[bytes]) -> None:
     rib = LocRib()
     fields = [*others, b"\x18\x0a\x00\x01\x17\x0a\x01\x01"]
-    assert rib.announce_new([PATHS[0][0]] * len(fields), lazy(fields))[0] == len(fields)
+    assert rib.announce_new([PATHS[0][0]] * len(fields), ipv4(fields))[0] == len(fields)
     assert list(rib.prefixes()) == [*others, b"\x18\x0a\x00\x01", b"\x17\x0a\x01\x00"]
 
 
@@ -244,7 +244,7 @@ def test_prefixes_that_are_announced_again_are_not_new() -> None:
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
-    assert rib.announce_new([PATHS[0][0]], lazy([b"".join(PREFIXES)])) == (0, 0)
+    assert rib.announce_new([PATHS[0][0]], ipv4([b"".join(PREFIXES)])) == (0, 0)
     assert not rib.changed
 
 
@@ -252,7 +252,7 @@ def test_fields_are_installed_up_to_the_first_that_is_not_new() -> None:
     rib = LocRib()
     paths = [PATHS[0][0], PATHS[0][1], PATHS[0][0]]
     fields = [b"\x10\x0a\x01\x10\x0a\x02", b"\x10\x0a\x02", b"\x10\x0a\x03"]
-    assert rib.announce_new(paths, lazy(fields)) == (1, 2)
+    assert rib.announce_new(paths, ipv4(fields)) == (1, 2)
     assert list(rib.prefixes()) == [b"\x10\x0a\x01", b"\x10\x0a\x02"]
     assert rib.best(b"\x10\x0a\x02") is PATHS[0][0]
 
@@ -260,9 +260,9 @@ def test_fields_are_installed_up_to_the_first_that_is_not_new() -> None:
 def test_pending_changes_keep_their_order() -> None:
     rib = LocRib()
     new = [b"\x18\x0a\x00\x01", b"\x00", b"\x20\x0a\x00\x00\x01"]
-    assert rib.announce_new([PATHS[0][0]], lazy([b"".join(new)])) == (1, 3)
+    assert rib.announce_new([PATHS[0][0]], ipv4([b"".join(new)])) == (1, 3)
     rib.withdraw(SOURCES[0], new[:1])
-    assert rib.announce_new([PATHS[0][0]], lazy([b"\x10\x0a\x01"])) == (0, 0)
+    assert rib.announce_new([PATHS[0][0]], ipv4([b"\x10\x0a\x01"])) == (0, 0)
     ((old, now, announced), (_, gone, withdrawn)) = rib.take_changes().best
     assert (old, now, list(announced), len(announced)) == (None, PATHS[0][0], new, 3)
     assert (announced[1], announced[1:]) == (new[1], new[1:])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speaker.iana import Afi
-from speaker.nlri import LazyNlriField
+from speaker.nlri import NlriFields
 from speaker.rib.adj_in.prefix_log import CHECKS_PER_PREFIX, SLACK_PREFIXES, ReceivedPrefixLog
 
 
@@ -32,8 +32,8 @@ class Source:
         nlri = [prefix(number) for number in numbers]
         self.held.update(nlri)
         if field:
-            field_ = LazyNlriField(b"".join(nlri), Afi.IPV4)
-            self.log.add_fields([field_], len(nlri), len(self.held))
+            fields = NlriFields([b"".join(nlri)], Afi.IPV4)
+            self.log.add_fields(fields, len(nlri), len(self.held))
         else:
             self.log.add(nlri, len(self.held))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from speaker.attribute import PathAttributes
 from speaker.iana import Afi
-from speaker.nlri import LazyNlriField
+from speaker.nlri import NlriFields
 from speaker.rib.adj_in.prefix_log import SLACK_PREFIXES
 from speaker.rib.adj_in.shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
@@ -20,7 +20,7 @@ def prefix(number: int) -> bytes:
 
 def announce(routes: SharedAdjRibIn, loc: LocRib, *numbers: int) -> None:
     field = b"".join(map(prefix, numbers))
-    assert routes.announce_new([PATH], [LazyNlriField(field, Afi.IPV4)]) == 1
+    assert routes.announce_new([PATH], NlriFields([field], Afi.IPV4)) == 1
     loc.take_changes()
 
 

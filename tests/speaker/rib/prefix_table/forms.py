@@ -9,7 +9,6 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +17,6 @@ from unittest.mock import patch
 
 import pytest
 
-from speaker.nlri import LazyNlriField
 from speaker.rib import prefix_table
 from speaker.rib.prefix_table.build import NotBuiltError, build
 from speaker.rib.prefix_table.dictionary import PrefixTable
@@ -71,11 +69,6 @@ def _native_form() -> Any:  # noqa: ANN401  the module has no Python source
 def native_table() -> Any:  # noqa: ANN401  as above
     """Return a table in C; skips the test where it cannot be compiled."""
     return _native_form()()
-
-
-def lazy(fields: Sequence[bytes], afi: int) -> list[LazyNlriField]:
-    """Return NLRI fields."""
-    return [LazyNlriField(field, afi) for field in fields]
 
 
 FORMS = [pytest.param(PrefixTable, id="dictionary"), pytest.param(native_table, id="native")]

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from speaker.errors import Truncated
+from speaker.nlri import NlriFields
 from speaker.rib.prefix_table.dictionary import PrefixTable
-from tests.speaker.rib.prefix_table.forms import lazy, native_table
+from tests.speaker.rib.prefix_table.forms import native_table
 
 OPERATIONS = int(os.environ.get("TABLE_OPERATIONS", "2000"))
 STEPS = 50
@@ -108,7 +109,7 @@ class Tables(RuleBasedStateMachine):
     @rule(some=fields, value=values, other=values, afi=afis)
     def insert_fields(self, some: list[bytes], value: Value, other: Value, afi: int) -> None:
         given_values = [value, other, value][: len(some)]
-        given = lazy(some, afi)
+        given = NlriFields(some, afi)
         if self.both("insert_fields", given, given_values):
             for value_, field in zip(given_values, given, strict=True):
                 assert all(self.tables[1][key] is value_ for key in field)
@@ -116,7 +117,7 @@ class Tables(RuleBasedStateMachine):
     @rule(start=st.integers(0, 9000), count=st.integers(1, 900), value=values)
     def insert_long_field(self, start: int, count: int, value: Value) -> None:
         field = b"".join(_numbered(start, count))
-        self.both("insert_fields", lazy([field], 1), [value])
+        self.both("insert_fields", NlriFields([field], 1), [value])
 
     @rule(run=runs, old=values, new=st.one_of(st.none(), values))
     def replace(self, run: list[bytes], old: Value, new: Value | None) -> None:
@@ -143,7 +144,7 @@ class Tables(RuleBasedStateMachine):
 
     @rule(some=fields, afi=afis)
     def discard_fields(self, some: list[bytes], afi: int) -> None:
-        self.both("discard_fields", lazy(some, afi))
+        self.both("discard_fields", NlriFields(some, afi))
 
     @rule(run=runs)
     def isdisjoint(self, run: list[bytes]) -> None:

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from speaker.attribute import PathAttributes
+from speaker.nlri import NlriFields
 from speaker.rib.loc_rib_fast_path import LocRibFastPath
 from speaker.rib.path import Path as RoutePath
 from speaker.rib.path import Source
-from tests.speaker.rib.prefix_table.forms import lazy, load, native, native_table
+from tests.speaker.rib.prefix_table.forms import load, native, native_table
 
 _testcapi = pytest.importorskip("_testcapi")
 
@@ -92,15 +93,17 @@ OPERATIONS: dict[str, tuple[Prepare, Callable[[Any], object]]] = {
     "insert-closing-gaps": (_with_gaps, lambda table: table.insert(LONG, NEW)),
     "insert_fields": (
         _of_few,
-        lambda table: table.insert_fields(lazy(FIELDS[2:], 1), [Value() for _ in FIELDS[2:]]),
+        lambda table: table.insert_fields(NlriFields(FIELDS[2:], 1), [Value() for _ in FIELDS[2:]]),
     ),
     "insert_fields-many": (
         _of_few,
-        lambda table: table.insert_fields(lazy(MANY_FIELDS, 1), [Value() for _ in MANY_FIELDS]),
+        lambda table: table.insert_fields(
+            NlriFields(MANY_FIELDS, 1), [Value() for _ in MANY_FIELDS]
+        ),
     ),
     "insert_fields-known": (
         _of_many,
-        lambda table: table.insert_fields(lazy([b"".join(KEYS), *MANY_FIELDS], 1), [NEW] * 5),
+        lambda table: table.insert_fields(NlriFields([b"".join(KEYS), *MANY_FIELDS], 1), [NEW] * 5),
     ),
     "replace": (_of_few, lambda table: table.replace(KEYS[:10], OLD, NEW)),
     "replace-many": (_of_many, lambda table: table.replace(MANY, OLD, NEW)),
@@ -109,13 +112,16 @@ OPERATIONS: dict[str, tuple[Prepare, Callable[[Any], object]]] = {
     "discard": (_of_few, lambda table: table.discard(KEYS[:10])),
     "discard-many": (_of_many, lambda table: table.discard(MANY[:700] * 2)),
     "discard-shrinking": (_about_to_shrink, lambda table: table.discard(MANY[532:540])),
-    "discard_fields": (_of_many, lambda table: table.discard_fields(lazy(MANY_FIELDS[:2], 1))),
+    "discard_fields": (
+        _of_many,
+        lambda table: table.discard_fields(NlriFields(MANY_FIELDS[:2], 1)),
+    ),
     "delete": (_about_to_shrink, lambda table: table.__delitem__(MANY[600])),
     "set": (_of_few, lambda table: table.__setitem__(KEYS[20], NEW)),
     "set-longer": (_of_few, lambda table: table.__setitem__(LONG[0], NEW)),
     "values-grow": (
         _of_few,
-        lambda table: table.insert_fields(lazy(KEYS[10:], 1), [Value() for _ in KEYS[10:]]),
+        lambda table: table.insert_fields(NlriFields(KEYS[10:], 1), [Value() for _ in KEYS[10:]]),
     ),
     "values-shrink": (_of_many_values, lambda table: table.discard(VALUE_KEYS[1:])),
     "pop": (_of_few, lambda table: table.pop(KEYS[0])),
@@ -158,7 +164,7 @@ def test_an_allocation_that_fails_anywhere_leaves_the_table_whole(name: str) -> 
 
 def test_changes_of_a_message_for_which_there_is_no_memory_are_none() -> None:
     path = RoutePath(PathAttributes(), Source("p", address=bytes(4), router_id=1, ebgp=True))
-    some = lazy(MANY_FIELDS, 1)
+    some = NlriFields(MANY_FIELDS, 1)
     paths, outcomes = [path] * len(some), set()
     for failing in range(40):
         table: Any = native_table()
@@ -172,7 +178,7 @@ def test_changes_of_a_message_for_which_there_is_no_memory_are_none() -> None:
         finally:
             _testcapi.remove_mem_hooks()
         outcomes.add(failed)
-        assert sum(len(prefixes) for _, _, prefixes in fast.announced) == len(table)
+        assert sum(len(prefixes) for _, _, prefixes in fast.take()) == len(table)
         assert len(table) == (0 if failed else len(MANY))
     assert outcomes == {True, False}
 
@@ -192,11 +198,11 @@ def test_references_and_memory_stay_level() -> None:
             list(table.items())
             table.popitem()
             table.pop(LONG[0], None)
-            table.discard_fields(fields[:1])
+            table.discard_fields(fields.part(0, 1))
             walk = table.walk(3, int)
             next(walk)
 
-    fields = lazy(FIELDS, 1)
+    fields = NlriFields(FIELDS, 1)
     run(30)
     gc.collect()
     blocks, references = sys.getallocatedblocks(), [sys.getrefcount(OLD), sys.getrefcount(NEW)]
@@ -245,7 +251,7 @@ def test_the_size_of_a_table_is_what_was_allocated() -> None:
 def test_the_prefixes_of_fields_take_as_much_as_keys() -> None:
     table, same = native_table(), native_table()
     prefixes = [b"\x30" + number.to_bytes(6, "big") for number in range(1000)]
-    table.insert_fields(lazy([b"".join(prefixes)], 2), [OLD])
+    table.insert_fields(NlriFields([b"".join(prefixes)], 2), [OLD])
     same.insert(prefixes, OLD)
     assert sys.getsizeof(table) == sys.getsizeof(same)
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from speaker.errors import Truncated
-from speaker.nlri import prefix_to_wire
-from tests.speaker.rib.prefix_table.forms import FORMS, lazy
+from speaker.nlri import NlriFields, prefix_to_wire
+from tests.speaker.rib.prefix_table.forms import FORMS
 
 Make = Callable[[], Any]
 IPV4 = 1
@@ -35,7 +35,7 @@ def keys(*prefixes: str) -> list[bytes]:
 
 
 def count(table: Any, fields: list[bytes], values: list[Value]) -> int:  # noqa: ANN401
-    result: int = table.insert_fields(lazy(fields, IPV4), values)
+    result: int = table.insert_fields(NlriFields(fields, IPV4), values)
     return result
 
 
@@ -99,12 +99,12 @@ def test_keys_and_the_prefixes_of_fields_are_discarded(make: Make) -> None:
     some = keys("10.0.0.0/8", "10.1.0.0/16", "10.2.0.0/16")
     table.insert(some, A)
     assert table.discard([some[1], some[1], b"\x00"]) == 1
-    assert table.discard_fields(lazy([b"\x08\x0a\x08\x0b", b"\x0f\x0a\x03"], IPV4)) == 1
+    assert table.discard_fields(NlriFields([b"\x08\x0a\x08\x0b", b"\x0f\x0a\x03"], IPV4)) == 1
     assert list(table) == some[2:]
     with pytest.raises(Truncated):
-        table.discard_fields(lazy([some[2], b"\x18\x0a"], IPV4))
+        table.discard_fields(NlriFields([some[2], b"\x18\x0a"], IPV4))
     assert list(table) == some[2:]
-    assert table.discard_fields([]) == 0
+    assert table.discard_fields(NlriFields([], IPV4)) == 0
     assert table.pop(some[2]) is A
     assert table.pop(some[2], None) is None
 
