@@ -46,8 +46,8 @@ PATIENT: Final = 20
 LOSSY: Final = (
     "table ip lossy { chain incoming { type filter hook input priority 0; udp dport 3784 drop; };}"
 )
-"""At both ends what arrives: packets that a filter drops at BIRD's sending cost it errors and the machine
-a processor for a second."""
+"""At both ends what arrives: packets that a filter drops where BIRD sends them cost the machine a
+processor for a second."""
 
 
 def router(link: Link, directory: Path, setup: Setup) -> Daemon:
