@@ -203,6 +203,7 @@ def own_change(
 ) -> Figures:
     """P3 with a prefix that the daemon originates by its interface; the start of a client counts."""
     with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
+        it.daemon.prepare_switches()
         _filled(it, peers, peers, prefixes)
         tester = it.tester
         took = []

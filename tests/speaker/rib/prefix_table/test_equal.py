@@ -7,21 +7,30 @@ Keys of more than 255 octets are in the dictionary alone: no key of a message ha
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from speaker.errors import Truncated
 from speaker.nlri import NlriFields
 from speaker.rib.prefix_table.dictionary import PrefixTable
 from tests.speaker.rib.prefix_table.forms import native_table
 
-OPERATIONS = int(os.environ.get("TABLE_OPERATIONS", "2000"))
+OPERATIONS = int(os.environ.get("TABLE_OPERATIONS", "50000"))
 STEPS = 50
+EXAMPLES = 10
 FEW = 100
 FULL_COMPARISONS = 8
 """A table of more keys is compared whole after each of so many changes, and at the end."""
@@ -67,16 +76,30 @@ def _numbered(start: int, count: int) -> list[bytes]:
     return [b"\x18" + number.to_bytes(3, "big") for number in range(start, start + count)]
 
 
+@dataclass
+class _Walks:
+    """A walk of each table."""
+
+    of_tables: list[Any]
+    found: list[set[bytes]]
+    stayed: set[bytes]
+    """The keys that were there all the time."""
+    known: set[bytes]
+    """The keys that were there at some time before both had found the first ones."""
+
+
 class Tables(RuleBasedStateMachine):
     """One table of each form, to which the same happens."""
+
+    operations = 0
+    """Of all machines: calls of a method of both tables, which had equal results."""
 
     def __init__(self) -> None:
         super().__init__()
         self.tables: tuple[Any, Any] = (PrefixTable(), native_table())
         self.revision = 0
         self.iterators: list[tuple[Any, Any]] = []
-        self.walks: list[tuple[list[Any], list[set[bytes]], set[bytes]]] = []
-        """Walks of both tables, what they have found, and the keys that were there all the time."""
+        self.walks: list[_Walks] = []
 
     def both(self, name: str, *arguments: object) -> object:
         results: list[object] = []
@@ -86,9 +109,12 @@ class Tables(RuleBasedStateMachine):
             except (KeyError, Truncated) as error:
                 results.append(type(error))
         assert results[0] == results[1]
+        Tables.operations += 1
         self.revision += 1
-        for _, _, stayed in self.walks:
-            stayed.intersection_update(self.tables[0])
+        for walks in self.walks:
+            walks.stayed.intersection_update(self.tables[0])
+            if not all(walks.found):
+                walks.known.update(self.tables[0])
         return results[0]
 
     @initialize(size=st.sampled_from((0, 0, 0, 50, 50, 700, 3000)), data=st.data())
@@ -146,6 +172,50 @@ class Tables(RuleBasedStateMachine):
     def discard_fields(self, some: list[bytes], afi: int) -> None:
         self.both("discard_fields", NlriFields(some, afi))
 
+    @rule(seed=st.integers(0, 1 << 32), count=st.integers(1, 200))
+    def operate(self, seed: int, count: int) -> None:
+        """Many operations for one choice of Hypothesis, which takes most of the time of the others."""
+        chance = random.Random(seed)  # noqa: S311  a choice of operations
+        keys = _numbered(chance.randrange(3000), chance.choice((10, 100, 1000)))
+        for _ in range(count):
+            key, value = chance.choice(keys), chance.choice(VALUES)
+            run = chance.choices(keys, k=chance.randrange(12))
+            at = chance.randrange(len(keys))
+            many = keys[at : at + 40]
+            held = self.tables[0].get(key, value)
+            match chance.randrange(12):
+                case 0 | 1:
+                    self.both("insert", run, value)
+                case 2 | 3:
+                    self.both("insert", many, value)
+                case 4 | 5:
+                    fields = NlriFields([b"".join(many), key], chance.choice((1, 1, 1, 2)))
+                    self.both("insert_fields", fields, [value, held])
+                case 6:
+                    self.both("discard", run)
+                case 7:
+                    self.both("discard", many)
+                case 8:
+                    self.both("replace", [key], held, chance.choice((None, value)))
+                case 9:
+                    self.both(chance.choice(("pop", "get")), key, None)
+                case 10:
+                    self.both("popitem")
+                case _:
+                    self.both("isdisjoint", many)
+
+    @rule(seed=st.integers(0, 1 << 32), count=st.integers(1, 600))
+    def drain(self, seed: int, count: int) -> None:
+        """Remove keys one by one, so that gaps are being closed while the last keys go."""
+        chance = random.Random(seed)  # noqa: S311  as above
+        keys = list(self.tables[0])
+        of_the_end = chance.choice((0.0, 0.1, 0.9))
+        for key in chance.sample(keys, min(count, len(keys))):
+            if chance.random() < of_the_end:
+                self.both("popitem")
+            else:
+                self.both("pop", key, None)
+
     @rule(run=runs)
     def isdisjoint(self, run: list[bytes]) -> None:
         self.both("isdisjoint", run)
@@ -194,22 +264,23 @@ class Tables(RuleBasedStateMachine):
     @rule(size=st.integers(1, 300))
     def begin_walk(self, size: int) -> None:
         walks = [table.walk(size, lambda: self.revision) for table in self.tables]
-        self.walks.append((walks, [set(), set()], set(self.tables[0])))
+        keys = self.tables[0]
+        self.walks.append(_Walks(walks, [set(), set()], set(keys), set(keys)))
         del self.walks[:-3]
 
     @rule(lists=st.integers(1, 4))
     def read_walks(self, lists: int) -> None:
-        for entry in list(self.walks):
-            walks, found, stayed = entry
-            for walk, keys in zip(walks, found, strict=True):
+        for walks in list(self.walks):
+            for walk, keys in zip(walks.of_tables, walks.found, strict=True):
                 for _ in range(lists):
                     some = _next(walk)
                     if some is StopIteration:
-                        assert stayed <= keys
-                        self.walks = [other for other in self.walks if other is not entry]
+                        assert walks.stayed <= keys
+                        self.walks = [other for other in self.walks if other is not walks]
                         break
                     assert len(some) == len(set(some))
                     assert keys.isdisjoint(some)
+                    assert walks.known.issuperset(some)
                     keys.update(some)
 
     @rule(key=st.binary(min_size=256, max_size=300), value=values)
@@ -247,10 +318,14 @@ def _next(iterator: Any) -> Any:  # noqa: ANN401  a key, an item, keys, or the e
         return type(error)
 
 
-TestTables = Tables.TestCase
-TestTables.settings = settings(
-    max_examples=max(1, OPERATIONS // STEPS),
-    stateful_step_count=STEPS,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+@pytest.mark.timeout(7200)
+def test_both_forms_are_equal_after_each_of_many_operations() -> None:
+    of_some = settings(
+        max_examples=EXAMPLES,
+        stateful_step_count=STEPS,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    Tables.operations = 0
+    while Tables.operations < OPERATIONS:
+        run_state_machine_as_test(Tables, settings=of_some)
