@@ -1,4 +1,4 @@
-"""The log of problems: those of a node by the agent, and those of the whole cluster by the operator."""
+"""The log of problems: of a node by the agent, of the whole cluster by the operator."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class ReportedPeers(NamedTuple):
     object: str | None = None
     """The object whose routes these peers are sent: ``Service/shop/web``; None: any routes."""
     problem: str = ""
-    """What the status has of its node's configuration, if that is not in effect."""
+    """The status's part about its node's configuration, if that is not in effect."""
 
 
 class ReportedAdvertisements(Extension, frozen=True):
@@ -136,4 +136,4 @@ class ReportedAdvertisements(Extension, frozen=True):
     named: Callable[[Peer], Sequence[str]]
     """The names that such a status may have for a peer; none where it has no status of this kind."""
     of_kind: str = ""
-    """Where each status is of one object: its kind. Without a status no peer is sent its routes."""
+    """The object's kind, where each status is of one. Without a status no peer is sent its routes."""

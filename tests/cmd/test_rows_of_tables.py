@@ -1,6 +1,6 @@
 """The cells of each table whose items are small: of an item with all members, and of one with few.
 
-Those of sessions, routes, explanations, reconcilers and manifests are in `tests.cmd.test_rows`.
+Rows of sessions, routes, explanations, reconcilers and manifests are in `tests.cmd.test_rows`.
 """
 
 from __future__ import annotations

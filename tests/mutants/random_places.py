@@ -7,7 +7,7 @@ removed are tried again. ``--at MODULE:LINE`` takes the mutants of a module or l
 
 Tests of programs are among them: their programs run in the copy with the mutant. A mutant that
 survives the most specific and quickest tests has a second pass: more of the tests that execute its
-place, and then those with a real router, API server or network namespace. Second passes begin in the
+place, and then tests with a real router, API server or network namespace. Second passes begin in the
 first `LIMIT_SECONDS` of a run only, so that a run on a busy machine ends, too.
 
 A test that takes long has to fail twice with a mutant, as load may be the reason. A test that fails
@@ -42,7 +42,7 @@ ROOMS: Final = ("cells", "cmd")
 TESTS_SECONDS: Final = 25.0
 """Of recorded time: the tests of one mutant in the first pass, at most."""
 MORE_SECONDS: Final = 45.0
-"""The same of the second pass, beyond those of the first."""
+"""The same of the second pass, beyond the tests of the first."""
 REAL_SECONDS: Final = 15.0
 """The same of tests with real programs, which wait for most of their time."""
 LIMIT_SECONDS: Final = 35 * 60.0

@@ -3,7 +3,7 @@
 The first run takes some minutes. Later ones run the tests of files that have changed; lines of modules
 that have changed are found by comparison (`tests.mutants.reach`).
 
-There are two records: of the tests without real programs, and of those with a real router, API server
+There are two records: of the tests without real programs, and of tests with a real router, API server
 or network namespace, which only the mutants need that survive the others.
 """
 

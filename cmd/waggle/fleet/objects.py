@@ -132,7 +132,7 @@ class ClusterObjects(NamedTuple):
     server: str
     objects: list[dict[str, Any]]
     notes: list[str]
-    """What is not known of it."""
+    """The reasons why something of it is not known."""
 
     def loaded(self, kinds: Kinds, secrets: Iterable[dict[str, Any]] = ()) -> Loaded:
         """Return them as manifests, with these Secrets."""

@@ -69,7 +69,7 @@ class FleetView(NamedTuple):
 
 
 class Offline(NamedTuple):
-    """What the objects of the cluster give for nodes that did not answer."""
+    """The answer that the objects of the cluster give for nodes that did not answer."""
 
     by_node: Mapping[str, Answer]
     notes: list[str]
