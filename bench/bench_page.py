@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from bench.bench_tracing import cpu_ms, measure, running
+from bench.bench_tracing import Variant, cpu_ms, measure, running
 
 GOAL = 1.05
 PORT = 18767
@@ -93,7 +93,7 @@ def main() -> int:
     args = parser.parse_args()
     with contextlib.ExitStack() as stack:
         sides = [
-            stack.enter_context(running(name, flags, args.services, args.peers))
+            stack.enter_context(running(name, Variant(flags), args.services, args.peers))
             for name, flags in VARIANTS.items()
         ]
         readings = stack.enter_context(one_page(args.view))

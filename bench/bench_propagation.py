@@ -105,9 +105,9 @@ def start_agent(
     core: set[int],
     profile: Path | None = None,
     flags: Sequence[str] = (),
+    program: Sequence[str] = ("-m", "waggle_agent"),
 ) -> subprocess.Popen[bytes]:
     """Start an agent on one core; with ``profile``, under cProfile."""
-    program = ["-m", "waggle_agent"]
     if profile is not None:
         program = ["-m", "cProfile", "-o", str(profile), *program]
     with (directory / "agent.log").open("wb") as log:

@@ -1,8 +1,9 @@
-"""What tracing costs a change: agents with it off, on and sampled, measured in turn.
+"""What tracing costs a change: agents without its calls, with it off, on and sampled, measured in turn.
 
 Agents of the same manifests run side by side, each with its sinks (`bench.bench_propagation`); a round
 changes the Service of each of them once, so that a busy machine slows all alike. The collector is a
-process of its own, which answers and forgets. Printed are medians: the time from the file to all
+process of its own, which answers and forgets. In the agent without spans every call of the tracing API
+returns one object that does nothing. Printed are medians: the time from the file to all
 sessions, and the processor time of the agent for one change, with the time in which it settles.
 
 With ``--p3`` the speaker's P3 as well (`bench.speed`, which needs root and ``build/bench-tester``):
@@ -50,6 +51,34 @@ server.serve_forever()
 """
 
 
+WITHOUT_SPANS: Final = """
+import sys
+from opentelemetry import trace
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
+class Nothing(NonRecordingSpan):
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        pass
+nothing = Nothing(INVALID_SPAN_CONTEXT)
+def span(*_, **__):
+    return nothing
+nothing.start_as_current_span = nothing.start_span = span
+trace.get_tracer = trace.get_current_span = trace.use_span = span
+trace.set_span_in_context = lambda span, context=None: context
+from waggle_agent.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""An agent in which no call of the tracing API does anything."""
+
+
+class Variant(NamedTuple):
+    """How one agent is started."""
+
+    flags: Sequence[str] = ()
+    program: Sequence[str] = ("-m", "waggle_agent")
+
+
 class Side(NamedTuple):
     """One agent."""
 
@@ -67,15 +96,16 @@ def cpu_ms(pid: int) -> float:
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
 
 
-def variants(endpoint: str) -> dict[str, Sequence[str]]:
-    """Return the flags of each agent."""
+def variants(endpoint: str) -> dict[str, Variant]:
+    """Return the agents."""
     to = ("--otlp-endpoint", endpoint)
     return {
-        "off": (),
-        "off, once more": (),
-        "1 % sampled": (*to, "--otlp-sample-ratio", "0.01"),
-        "all sampled": to,
-        "kept for waggle trace": ("--trace-buffer", "2000"),
+        "off": Variant(),
+        "off, once more": Variant(),
+        "without spans": Variant(program=("-c", WITHOUT_SPANS)),
+        "1 % sampled": Variant((*to, "--otlp-sample-ratio", "0.01")),
+        "all sampled": Variant(to),
+        "kept for waggle trace": Variant(("--trace-buffer", "2000")),
     }
 
 
@@ -92,14 +122,20 @@ def collector() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def running(name: str, flags: Sequence[str], services: int, peers: int) -> Iterator[Side]:
+def running(name: str, variant: Variant, services: int, peers: int) -> Iterator[Side]:
     """Run one agent until its peers have all prefixes."""
     agent_core, other_cores = cores()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         sink = SinkProcess(other_cores)
         workload.write(directory / "manifests", services=services, peers=peers, port=sink.port)
-        agent = start_agent(directory, directory / "manifests", agent_core, flags=flags)
+        agent = start_agent(
+            directory,
+            directory / "manifests",
+            agent_core,
+            flags=variant.flags,
+            program=variant.program,
+        )
         try:
             sink.filled(services + 1, peers)
             yield Side(name, agent.pid, sink, directory / "manifests", [], [])
@@ -136,8 +172,8 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         endpoint = stack.enter_context(collector())
         sides = [
-            stack.enter_context(running(name, flags, args.services, args.peers))
-            for name, flags in variants(endpoint).items()
+            stack.enter_context(running(name, variant, args.services, args.peers))
+            for name, variant in variants(endpoint).items()
         ]
         measure(sides, args.rounds)
     print(f"{args.peers} peers, {args.services} Services, medians of {args.rounds} changes, in ms")

@@ -46,7 +46,7 @@ def make_speaker(
             ) from None
 
     async def start() -> None:
-        await speaker.start(trace_received=_has_spans())
+        await speaker.start(trace_received=_received_share())
         health.ok("started")
 
     async def stop() -> None:
@@ -59,11 +59,16 @@ def make_speaker(
     return speaker
 
 
-def _has_spans() -> bool:
-    """Return whether spans are exported or kept: the cells of both start before this one."""
-    return not isinstance(
-        trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider
-    )
+def _received_share() -> float:
+    """Return the part of the received UPDATEs that have a span; none where spans are not exported.
+
+    The cells that export or keep spans start before this one. The SDK is not imported for it.
+    """
+    provider = trace.get_tracer_provider()
+    if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
+        return 0.0
+    # `cells.observability.span_export.OfCauses`; the SDK's own sampler takes all.
+    return float(getattr(getattr(provider, "sampler", None), "received_share", 1.0))
 
 
 WIRING = Wiring(

@@ -96,14 +96,14 @@ class InputLoop:
         """Set the event loop; `resume` processes the queued inputs."""
         self.loop = loop
 
-    def trace_received(self) -> None:
-        """Give received UPDATEs spans from now on."""
+    def trace_received(self, share: float) -> None:
+        """Give a part of the reads with UPDATEs spans from now on."""
         from speaker.server.received_spans import ReceivedSpans
 
         def pending() -> bool:
             return self._engine.updates_pending
 
-        spans = ReceivedSpans(self.handle, pending, self.trace_links, self._describe)
+        spans = ReceivedSpans(self.handle, pending, self.trace_links, self._describe, share)
         self.handle = spans.handle
 
     def resume(self) -> None:

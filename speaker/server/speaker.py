@@ -120,10 +120,11 @@ class Speaker(ConfigurationReads):
         if self._record is not None and self._reservation is None:
             self._reservation = Reservation(self._record)
 
-    async def start(self, *, trace_received: bool = False) -> None:
+    async def start(self, *, trace_received: float = 0.0) -> None:
         """Open the listening sockets and start the sessions of all queued commands.
 
-        With ``trace_received`` received UPDATEs have spans. Raises OSError as `reserve`.
+        ``trace_received``: the part of the reads with UPDATEs that have a span. Raises OSError as
+        `reserve`.
         """
         self.reserve()
         if self._record is not None and self._reservation is not None:
@@ -140,7 +141,7 @@ class Speaker(ConfigurationReads):
             )
             self._inputs.handle = self._recorder.handle
         if trace_received:
-            self._inputs.trace_received()
+            self._inputs.trace_received(trace_received)
         self._inputs.feed_wall_clock()
         self._inputs.resume()
 

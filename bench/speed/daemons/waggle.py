@@ -149,7 +149,7 @@ trace.set_tracer_provider(span_export.tracer_provider(
     sampler=span_export.OfCauses(0.01, record_all=False), report=lambda accepted: None,
 ))
 start = Speaker.start
-Speaker.start = lambda speaker: start(speaker, trace_received=True)
+Speaker.start = lambda speaker: start(speaker, trace_received=0.01)
 sys.exit(main(sys.argv[1:]))
 """
 

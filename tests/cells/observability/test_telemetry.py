@@ -15,7 +15,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Decision, Sampler
-from opentelemetry.trace import SpanContext, TraceFlags
+from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
 from cells.hive import Cell, Group, Health, Late, Level, SettingError, load
 from cells.hive.hive import Hive
@@ -170,6 +170,19 @@ def test_a_part_of_the_traces_is_sent_and_each_as_a_whole() -> None:
     assert sampled(sampler, FIRST, cause(sampled=False)) is Decision.DROP
     assert sampled(sampler, LAST, None, False, True) is Decision.RECORD_AND_SAMPLE
     assert sampled(sampler, FIRST, None, False, False) is Decision.DROP
+
+
+@pytest.mark.parametrize(
+    ("record_all", "share", "last"),
+    [(False, 0.5, Decision.RECORD_AND_SAMPLE), (True, 1.0, Decision.RECORD_ONLY)],
+)
+def test_the_speaker_draws_received_updates_unless_all_spans_are_kept(
+    record_all: bool, share: float, last: Decision
+) -> None:
+    sampler = span_export.OfCauses(0.5, record_all=record_all)
+    assert sampler.received_share == share
+    given = (Context(), LAST, "bgp.update.receive", SpanKind.CONSUMER)
+    assert sampler.should_sample(*given).decision is last
 
 
 def test_an_agent_that_keeps_spans_records_those_that_are_not_sent() -> None:

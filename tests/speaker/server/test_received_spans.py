@@ -53,7 +53,7 @@ def test_a_received_update_is_the_cause_of_best_paths(monkeypatch: pytest.Monkey
 
     async def main() -> None:
         async with pair() as p:
-            p.b._inputs.trace_received()
+            p.b._inputs.trace_received(1.0)
             p.connect()
             await until(lambda: p.up)
             reader = p.b.follow_best_paths(NAME)
@@ -86,7 +86,7 @@ def test_a_trace_that_is_not_sampled_is_no_cause(monkeypatch: pytest.MonkeyPatch
 
     async def main() -> None:
         async with pair() as p:
-            p.b._inputs.trace_received()
+            p.b._inputs.trace_received(1.0)
             p.connect()
             await until(lambda: p.up)
             reader = p.b.follow_best_paths(NAME)
@@ -105,9 +105,27 @@ def test_without_spans_no_input_passes_through_them(is_traced: bool) -> None:
         async with pair() as p:
             inputs: InputLoop = p.b._inputs
             if is_traced:
-                inputs.trace_received()
+                inputs.trace_received(1.0)
             handled.append(inputs.handle)
             assert (inputs.handle == p.b._engine.handle) is not is_traced
 
     asyncio.run(main())
     assert handled
+
+
+def test_what_is_not_drawn_has_no_span_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+
+    async def main() -> None:
+        async with pair() as p:
+            p.b._inputs.trace_received(0.0)
+            p.connect()
+            await until(lambda: p.up)
+            p.a.update_routes(NAME, "s", routes("10.1.0.0/16"))
+            await until(lambda: len(p.received()) == 1)
+
+    asyncio.run(main())
+    assert exporter.get_finished_spans() == ()
