@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from reconcilers.dialect import Check, Diagnosis, Dialect, Evidence, Finding
-from reconcilers.doctor import agents, cluster, host, sessions
+from reconcilers.doctor import agents, api_server, host, sessions
 from resources.kind import Kind
 
 CHECKS: Final[tuple[Check, ...]] = (
-    cluster.API_SERVER,
-    cluster.CRDS,
-    cluster.RBAC,
+    api_server.API_SERVER,
+    api_server.CRDS,
+    api_server.RBAC,
     agents.AGENTS,
     agents.VERSIONS,
     agents.CLOCK,
@@ -28,8 +28,8 @@ CHECKS: Final[tuple[Check, ...]] = (
     sessions.ASNS,
     sessions.SESSIONS,
     sessions.ROUTES,
-    cluster.TLS,
-    cluster.STATUSES,
+    api_server.TLS,
+    api_server.STATUSES,
     host.KERNEL,
     sessions.OBJECTS,
 )
@@ -73,7 +73,7 @@ def _result(evidence: Evidence, check: Check) -> Result:
             check, skipped="the answers are of one agent, and of no API server (--all-nodes)"
         )
     is_away = of_cluster is not None and bool(of_cluster.error)
-    if check.needs == "cluster" and is_away and check is not cluster.API_SERVER:
+    if check.needs == "cluster" and is_away and check is not api_server.API_SERVER:
         return Result(check, skipped="the API server does not answer")
     if check.needs == "any" and is_away and not evidence.answered:
         return Result(check, skipped="the API server does not answer")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from speaker.iana import IPV4_UNICAST, Family, MessageType
+from speaker.message import HEADER_SIZE, MARKER
 from speaker.rib.pack_fast_path import fill_fields
 from speaker.rib.pack_fields import AttributesTooLong
 
@@ -23,9 +24,7 @@ __all__ = [
     "withdraw_mp",
 ]
 
-MARKER: Final = b"\xff" * 16
-_HEADER_SIZE: Final = 19
-_FIXED_SIZE: Final = _HEADER_SIZE + 4
+_FIXED_SIZE: Final = HEADER_SIZE + 4
 """The header and the two length fields of an UPDATE."""
 # Optional non-transitive, with extended length: the length field has two octets for every size.
 _MP_REACH_HEADER: Final = b"\x90\x0e"

@@ -16,12 +16,10 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 
 from speaker.engine.inputs import BytesReceived, Input
+from speaker.iana import MessageType
+from speaker.message import HEADER_SIZE, MARKER
 from speaker.peer.actions import Action
 from speaker.server.trace_links import MAX_LINKS, Receiver, TraceLinks
-
-MARKER: Final = b"\xff" * 16
-HEADER_LENGTH: Final = 19
-UPDATE: Final = 2
 
 _NO_CONTEXT: Final = Context()
 
@@ -98,7 +96,7 @@ def count_updates(data: bytes) -> int:
     if start < 0:
         return 1
     count = 0 if start == 0 else 1
-    while start + HEADER_LENGTH <= len(data):
-        count += data[start + 18] == UPDATE
-        start += max(HEADER_LENGTH, int.from_bytes(data[start + 16 : start + 18]))
+    while start + HEADER_SIZE <= len(data):
+        count += data[start + 18] == MessageType.UPDATE
+        start += max(HEADER_SIZE, int.from_bytes(data[start + 16 : start + 18]))
     return count

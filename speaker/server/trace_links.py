@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+from speaker.message import HEADER_SIZE
 from speaker.peer.actions import Action, SendBestPaths, Write
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ MAX_EXPORTS: Final = 32
 """Turns with UPDATEs of one change that have a span; a large change takes more."""
 MAX_PEERS: Final = 32
 """Peers that the span of an update group names."""
-HEADER_LENGTH: Final = 19
 
 
 class Receiver(NamedTuple):
@@ -144,8 +144,8 @@ class Export:
 def _messages(octets: bytes) -> int:
     """Return the number of messages, by the lengths in their headers (RFC 4271 section 4.1)."""
     position = count = 0
-    while position + HEADER_LENGTH <= len(octets):
-        position += max(HEADER_LENGTH, int.from_bytes(octets[position + 16 : position + 18]))
+    while position + HEADER_SIZE <= len(octets):
+        position += max(HEADER_SIZE, int.from_bytes(octets[position + 16 : position + 18]))
         count += 1
     return count
 
