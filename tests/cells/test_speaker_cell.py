@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.trace import NoOpTracerProvider
 
 from cells.hive import HealthTree, StartError
 from cells.hive.lifecycle import Lifecycle
@@ -30,8 +31,8 @@ class Made:
             raise self.error
         self.calls.append("reserve")
 
-    async def start(self) -> None:
-        self.calls.append("start")
+    async def start(self, *, trace_received: float) -> None:
+        self.calls.append(("start", trace_received))
 
     async def stop(self, *, timeout: float) -> None:  # noqa: ASYNC109 - the speaker's own
         self.calls.append(("stop", timeout))
@@ -40,6 +41,8 @@ class Made:
 @pytest.fixture(autouse=True)
 def _made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell, "Speaker", Made)
+    # Other tests of this process may have set one.
+    monkeypatch.setattr(cell.trace, "get_tracer_provider", NoOpTracerProvider)
 
 
 def made(**options: Any) -> tuple[Made, Lifecycle, HealthTree, SpeakerEvents]:  # noqa: ANN401
@@ -65,7 +68,7 @@ def test_the_speaker_restarts_gracefully_and_publishes_its_events() -> None:
 def test_it_is_reserved_started_and_stopped_with_the_agent() -> None:
     speaker, lifecycle, tree, _ = made()
     looptime.run(lifecycle.start())
-    assert speaker.calls == ["reserve", "start"]
+    assert speaker.calls == ["reserve", ("start", 0.0)]
 
     def state() -> tuple[str, str]:
         (status,) = tree.report()

@@ -26,13 +26,13 @@ from waggle.fleet.agents import AgentPod
 from waggle.fleet.routes import ONLY_AGENTS
 
 Json = dict[str, Any]
-NOW = datetime.now(UTC)
 WEB, SHOP = "198.51.100.10/32", "198.51.100.11/32"
 FAR = "node-2"
 
 
 def ago(minutes: int) -> str:
-    return (NOW - timedelta(minutes=minutes)).isoformat(timespec="seconds")
+    """Return a time before the present one, not before that of the import: the suite takes minutes."""
+    return (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat(timespec="seconds")
 
 
 def written(minutes: int) -> Json:

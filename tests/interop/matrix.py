@@ -192,11 +192,14 @@ BFD_INTRODUCTION = """
 
 
 BFD_OF_GOBGP = """
+Three sessions to one address in three VRFs are tried in a virtual machine, whose kernel has VRFs, between
+`waggle-bfd` and itself (`make test-vm`, `tests/interop/test_vrf_bfd.py`): each has its own neighbor, and is lost alone.
+
 GoBGP 4.8.0 is tried apart, over one hop (`tests/interop/test_gobgp_bfd.py`).
 
 * It ends BFD together with BGP, and starts both again. A GoBGP that is killed and started is one
-  loss and one return here (`GOBGP_KILLS=20` for twenty in sequence): a Down right after the end of
-  BGP is not a second failure.
+  loss and one return here, twenty times in sequence (`GOBGP_KILLS=20`, 16 minutes, as pauses double): a
+  Down right after the end of BGP is not a second failure.
 * It sends in its own interval, whatever the other end requires, and its detection time is its own
   receive interval times its own multiplier. With longer intervals here than there it misses packets
   that this node has not promised, and ends sessions again and again: give both ends the same

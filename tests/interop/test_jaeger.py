@@ -192,7 +192,9 @@ def frr_configuration(*prefixes: str) -> str:
 
 def test_an_instance_and_an_import_policy_are_traced_from_their_object(lab: Lab) -> None:
     kubectl = lab.cluster.server.kubectl
-    kubectl("create", "namespace", FRRK8S)
+    # Other tests on this API server make it, too.
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": FRRK8S}}
+    kubectl("apply", "-f", "-", text=json.dumps(namespace))
     kubectl("apply", "-f", "-", text=frr_configuration())
     created = lab.change(f"{FRRK8S}/traced", "apply.instance")
     instance = one(created, "apply.instance")

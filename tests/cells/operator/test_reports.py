@@ -71,6 +71,8 @@ def test_a_problem_is_a_line_when_it_comes_and_when_it_is_solved() -> None:
             "object": f"Router/ns/{name}, Router/ns/z",
             "field": field,
             "reason": "no",
+            "count": None,
+            "of_tenant": None,
         }
         for name, field in (("a", "spec.asn"), ("b", None))
     ]
