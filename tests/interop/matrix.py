@@ -192,8 +192,9 @@ BFD_INTRODUCTION = """
 
 
 BFD_OF_GOBGP = """
-Three sessions to one address in three VRFs are tried in a virtual machine, whose kernel has VRFs, between
-`waggle-bfd` and itself (`make test-vm`, `tests/interop/test_vrf_bfd.py`): each has its own neighbor, and is lost alone.
+Three sessions to one address in three VRFs are tried in a virtual machine, whose kernel has VRFs,
+between `waggle-bfd` and itself (`make test-vm`, `tests/interop/test_vrf_bfd.py`): each has its own
+neighbor, and is lost alone.
 
 GoBGP 4.8.0 is tried apart, over one hop (`tests/interop/test_gobgp_bfd.py`).
 
