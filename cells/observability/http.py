@@ -25,7 +25,7 @@ from cells.hive import (
     Wiring,
 )
 from cells.hive.lifecycle import Lifecycle
-from cells.observability.http_connections import Connections, Handler
+from cells.observability.http_connections import Connections, Handler, close_server
 from cells.observability.listen_address import is_loopback, parse_address
 from cells.observability.metrics import Metrics
 from cells.observability.token_file import TokenFile
@@ -104,7 +104,7 @@ class HttpServer:
         """Close the listener and what is open."""
         runner, self._runner = self._runner, None
         if self._server is not None:
-            self._server.close()
+            await close_server(self._server)
         if runner is not None:
             await runner.cleanup()
 

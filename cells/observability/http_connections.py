@@ -40,6 +40,19 @@ server_logger.addFilter(_is_fault)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+async def close_server(server: asyncio.Server) -> None:
+    """Close the listening sockets of a server, after the accepted connections are known to it.
+
+    asyncio refuses a connection whose server is closed between its acceptance and its first step, and
+    leaves its socket to the garbage collector.
+    """
+    loop = asyncio.get_running_loop()
+    for listening in server.sockets:
+        loop.remove_reader(listening.fileno())
+    await asyncio.sleep(0)
+    server.close()
+
+
 class Connections:
     """The connections of one server."""
 

@@ -15,7 +15,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from cells.observability.http_connections import Connections
+from cells.observability.http_connections import Connections, close_server
 from cells.page.handshake import TlsListener
 
 MOST_STREAMS: Final = 16
@@ -51,11 +51,12 @@ class BoundedListener:
         name = self._server.sockets[0].getsockname()
         return name[0], name[1]
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Accept no more connections."""
-        for listening in (self._server, self.handshakes):
-            if listening is not None:
-                listening.close()
+        if self._server is not None:
+            await close_server(self._server)
+        if self.handshakes is not None:
+            self.handshakes.close()
 
     @web.middleware
     async def once(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -104,7 +104,7 @@ class PageServer:
         running, self._running = self._running, None
         if running is not None:
             bounds, listener = running
-            bounds.close()
+            await bounds.close()
             await listener.close()
 
     def _token_changed(self, trouble: str) -> None:

@@ -33,7 +33,7 @@ from cells.api.resource import (
     Query,
     UnavailableError,
 )
-from cells.observability.http_connections import Connections
+from cells.observability.http_connections import Connections, close_server
 from speaker.api import Limited
 from speaker.server import SlicedReader
 
@@ -122,7 +122,7 @@ class Listener:
         for task in self._stream_tasks:
             task.cancel()
         if self._server is not None:
-            self._server.close()
+            await close_server(self._server)
         await self._runner.cleanup()
 
     async def _get(self, resource: ApiResource, request: web.Request) -> web.StreamResponse:

@@ -223,7 +223,7 @@ def page(
         return await bounds.listen(await listener.protocol(), "127.0.0.1", 0, tls)
 
     async def stop() -> None:
-        bounds.close()
+        await bounds.close()
         await listener.close()
 
     with BackgroundLoop("page") as loop:

@@ -53,7 +53,7 @@ class Stand:
             raise self.error
         return host, port or 4711
 
-    def close_bounds(self) -> None:
+    async def close_bounds(self) -> None:
         self.calls.append("bounds")
 
     async def close(self) -> None:
