@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 from opentelemetry.trace import NoOpTracerProvider
 
 from cells.hive import HealthTree, StartError
@@ -42,7 +43,7 @@ class Made:
 def _made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell, "Speaker", Made)
     # Other tests of this process may have set one.
-    monkeypatch.setattr(cell.trace, "get_tracer_provider", NoOpTracerProvider)
+    monkeypatch.setattr(trace, "get_tracer_provider", NoOpTracerProvider)
 
 
 def made(**options: Any) -> tuple[Made, Lifecycle, HealthTree, SpeakerEvents]:  # noqa: ANN401

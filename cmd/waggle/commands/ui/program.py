@@ -115,7 +115,7 @@ class UiServer:
 
     async def stop(self) -> None:
         """Close the listener and what is open."""
-        self._bounds.close()
+        await self._bounds.close()
         await self._listener.close()
 
     def _changed(self) -> None:
