@@ -198,7 +198,8 @@ def test_the_table_has_the_state_beside_the_prefix_and_no_age(
         (("ipv6",), set()),
         (("--community", "65000:1"), set()),
     ],
-    ids=" ".join,
+    # In the order of the text: processes of pytest-xdist have to agree on the names.
+    ids=lambda value: " ".join(sorted(value) if isinstance(value, set) else value),
 )
 def test_routes_are_selected_as_those_of_agents(
     ask: Ask, words: tuple[str, ...], prefixes: set[str]
