@@ -54,13 +54,18 @@ class Lab:
     cluster: Cluster
     jaeger: Jaeger
 
-    def change(self, object_: str, last: str) -> list[Span]:
-        """Return the trace of the last event of an object, once a span of a name has come."""
+    def change(self, object_: str, last: str, *, after: Iterable[Span] = ()) -> list[Span]:
+        """Return the trace of the last event of an object, once a span of a name has come.
+
+        ``after`` is the trace of an earlier event, which stays the last one until the next is exported.
+        """
         tags = {"waggle.object": object_}
+        earlier = {span.trace_id for span in after}
         found: list[Span] = []
 
         def check() -> None:
-            traces = self.jaeger.traces("waggle-agent", "resource.event", tags)
+            every = self.jaeger.traces("waggle-agent", "resource.event", tags)
+            traces = [spans for spans in every if spans[0].trace_id not in earlier]
             traces.sort(key=lambda spans: min(span.start for span in spans))
             assert traces, f"no event of {object_}"
             found[:] = sorted(traces[-1], key=lambda span: span.start)
@@ -217,8 +222,7 @@ def test_an_instance_and_an_import_policy_are_traced_from_their_object(lab: Lab)
         assert [item["accepted"] for item in accepted] == [True]
 
     eventually(has_policy, within=30, context=lab.cluster.logs)
-    changed = lab.change(f"{FRRK8S}/traced", "apply.peer")
-    assert changed[0].trace_id != created[0].trace_id
+    changed = lab.change(f"{FRRK8S}/traced", "apply.peer", after=created)
     # The import policy of a peer is a part of it: the instance has not changed.
     assert "apply.instance" not in names(changed)
     policy = one(changed, "apply.peer")
@@ -316,6 +320,8 @@ def test_a_bfd_session_that_comes_up_is_a_span_with_its_states(lab: Lab) -> None
     bfd = {"enabled": True, "receiveIntervalMilliseconds": 300, "transmitIntervalMilliseconds": 300}
     kubectl = lab.cluster.server.kubectl
     patch = ("patch", "ciliumbgppeerconfig", "cluster-test", "--type=merge", "-p")
+    tags = {"waggle.object": "cluster-test"}
+    before = [s for t in lab.jaeger.traces("waggle-agent", "resource.event", tags) for s in t]
     kubectl(*patch, json.dumps({"spec": {"bfd": bfd}}))
 
     def traced() -> None:
@@ -327,7 +333,7 @@ def test_a_bfd_session_that_comes_up_is_a_span_with_its_states(lab: Lab) -> None
 
     eventually(traced, within=30, context=lab.cluster.logs)
     # Which object asked for the session is in the trace of its own change.
-    change = lab.change("cluster-test", "apply.peer")
+    change = lab.change("cluster-test", "apply.peer", after=before)
     assert json.loads(one(change, "apply.peer").attributes["waggle.objects"]) == ["main/tor"]
 
 
