@@ -118,16 +118,30 @@ class Kubernetes:
 
     @property
     def unread(self) -> Unread:
-        """Kinds and objects that could not be read, or not in full."""
-        tables = {kind.name: kind.table for kind in self.source.kinds}
-        unread = [status for status in self._statuses.values() if status.unread]
+        """Kinds and objects that could not be read, or not in full.
+
+        A kind that was answered is unread until its objects are in its table, a turn or two later.
+        """
+        kinds = {kind.name: kind for kind in self.source.kinds}
+        if not self._statuses:
+            # The source has not begun.
+            return Unread(next(iter(kinds), ""), {kind.table: kind.name for kind in kinds.values()})
+        snapshot = self._database.snapshot()
+
+        def is_complete(status: FeedStatus) -> bool:
+            if status.object_name:
+                return not status.unread
+            table = self._tables.of(kinds[status.kind])
+            return not (status.unread or table.pending_initializers(snapshot))
+
+        unread = [status for status in self._statuses.values() if not is_complete(status)]
         of_kinds = [status for status in unread if not status.object_name]
         until = self._answers_until
         is_waiting = until is None or asyncio.get_running_loop().time() < until
-        without_answer = (status.name for status in of_kinds if status.phase is Phase.WAITING)
+        waits_for = (s.name for s in of_kinds if s.phase is Phase.WAITING or not s.unread)
         return Unread(
-            next(without_answer, "") if is_waiting else "",
-            {tables[status.kind]: status.name for status in of_kinds},
+            next(waits_for, "") if is_waiting else "",
+            {kinds[status.kind].table: status.name for status in of_kinds},
             frozenset(
                 ObjectRef(status.kind, status.namespace, status.object_name)
                 for status in unread

@@ -51,8 +51,6 @@ class Webhook:
         jobs: Jobs,
     ) -> None:
         host, port = parse_address(options.address or "", "--webhook")
-        self._database = database
-        self._tables = tables
         self._reviewed = {
             kind.name: dialect
             for dialect, admission in extended(dialects, Admission)
@@ -89,10 +87,9 @@ class Webhook:
         if dialect is None:
             return ""
         unread = self._kubernetes.unread
-        snapshot = self._database.snapshot()
-        for table in map(self._tables.of, dialect.read(dialect.options, operator=True)):
-            if table.name in unread.kinds or table.pending_initializers(snapshot):
-                return unread.kinds.get(table.name, table.name)
+        for read in dialect.read(dialect.options, operator=True):
+            if read.table in unread.kinds:
+                return unread.kinds[read.table]
         return unread.waits_for
 
     def _observe(self, kind: str, verdict: Verdict) -> None:

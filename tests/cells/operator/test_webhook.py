@@ -663,40 +663,31 @@ def test_a_certificate_and_a_listener_are_lines_of_the_log() -> None:
     asyncio.run(main())
 
 
-def webhook_of(unread: Unread, *, pending: bool = False) -> Webhook:
+def webhook_of(unread: Unread) -> Webhook:
     """Return a webhook of one dialect with its own kind and a kind that it reads."""
 
-    def read(_: object, *, operator: bool) -> tuple[str, ...]:
-        return ("claims", "nodes") if operator else ()
-
-    def table(kind: str) -> SimpleNamespace:
-        is_pending = pending and kind == "nodes"
-        return SimpleNamespace(name=kind, pending_initializers=lambda _: is_pending)
+    def read(_: object, *, operator: bool) -> tuple[SimpleNamespace, ...]:
+        return tuple(SimpleNamespace(table=t) for t in ("claims", "nodes") if operator)
 
     webhook = object.__new__(Webhook)
     dialect: Any = SimpleNamespace(read=read, options=None)
     webhook._reviewed = {"Claim": dialect}
     webhook._kubernetes = cast("Any", SimpleNamespace(unread=unread))
-    webhook._database = cast("Any", SimpleNamespace(snapshot=lambda: None))
-    webhook._tables = cast("Any", SimpleNamespace(of=table))
     return webhook
 
 
 @pytest.mark.parametrize(
-    ("unread", "pending", "waits_for"),
+    ("unread", "waits_for"),
     [
-        (Unread(), False, ""),
-        (Unread(waits_for="Service"), False, "Service"),
-        (Unread(kinds={"nodes": "Node"}), False, "Node"),
-        (Unread(kinds={"others": "Other"}), False, ""),
-        (Unread(), True, "nodes"),
-        (Unread(kinds={"nodes": "Node"}, waits_for="Service"), True, "Node"),
+        (Unread(), ""),
+        (Unread(waits_for="Service"), "Service"),
+        (Unread(kinds={"nodes": "Node"}), "Node"),
+        (Unread(kinds={"others": "Other"}), ""),
+        (Unread(kinds={"nodes": "Node"}, waits_for="Service"), "Node"),
     ],
 )
-def test_a_review_waits_for_what_its_own_dialect_reads(
-    unread: Unread, *, pending: bool, waits_for: str
-) -> None:
-    webhook = webhook_of(unread, pending=pending)
+def test_a_review_waits_for_what_its_own_dialect_reads(unread: Unread, waits_for: str) -> None:
+    webhook = webhook_of(unread)
     assert webhook._unready("Claim") == waits_for
     assert webhook._unready("Unknown") == ""
 

@@ -21,6 +21,7 @@ from cells.hive import Level, load
 from cells.hive.hive import Hive
 from cells.sources.feed_log import FeedLog
 from cells.sources.kubernetes import Kubernetes
+from reconcilers.dialect import Unread
 from resources.cilium.kinds import ADVERTISEMENT
 from resources.ingest import Ingest
 from resources.kubernetes.feed_status import FeedStatus, Phase
@@ -379,6 +380,26 @@ def test_the_names_of_objects_that_cannot_be_read_are_rows_until_they_can(tmp_pa
         assert rows() == {"spine"}
         kubernetes._on_statuses((named("tor", Phase.FOLLOWING),))
         assert rows() == set()
+
+    run(tmp_path, scenario)
+
+
+def test_a_kind_that_was_answered_is_unread_until_its_objects_are_in_the_table(
+    tmp_path: Path,
+) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        kubernetes, database = hive.get(Kubernetes), hive.get(Database)
+        services = hive.get(Tables).services
+        assert kubernetes.unread.waits_for
+        assert kubernetes.unread.kinds.keys() == {kind.table for kind in kubernetes.source.kinds}
+        await until(lambda: not kubernetes.unread.kinds)
+        committed = services.register_initializer("a list that is not committed")
+        assert kubernetes.unread == Unread("Service", {services.name: "Service"})
+        kubernetes._answers_until = 0.0
+        assert kubernetes.unread == Unread("", {services.name: "Service"})
+        with database.write(services) as txn:
+            committed(txn)
+        assert kubernetes.unread == Unread()
 
     run(tmp_path, scenario)
 
