@@ -94,6 +94,28 @@ def test_f05_a_feed_that_holds_a_list_reads_the_api_server() -> None:
     looptime.run(scenario())
 
 
+def test_f05_an_outage_ends_with_the_list_that_is_held() -> None:
+    """Also where the watch could not go on before, as its version was too old."""
+
+    async def scenario() -> None:
+        wire = full()
+        recovery = Recovery(random.Random(3), 0.5, 30.0)  # noqa: S311  jitter
+        async with reflecting(wire, recovery=recovery) as (reflector, _):
+            await asyncio.sleep(5)
+            lose(wire)
+            wire.there.set()
+            wire.state.compact()
+            wire.fails_lists = wire.ends_watches = True
+            await until(lambda: phase(reflector) is Phase.FAILING)
+            other = asyncio.create_task(recovery.pause(600))
+            wire.fails_lists = wire.ends_watches = False
+            await until(lambda: phase(reflector) is Phase.HOLDING)
+            await asyncio.sleep(TOGETHER_SECONDS)
+            assert other.done()
+
+    looptime.run(scenario())
+
+
 def test_f05_a_cold_api_server_that_fills_within_the_time_costs_nothing() -> None:
     async def scenario() -> None:
         wire = full()

@@ -57,6 +57,7 @@ class Wire:
         """Seconds."""
         self.ends_watches = False
         """Whether each watch ends at once."""
+        self.fails_lists = False
 
     async def renew(self) -> None:
         """Nothing is kept."""
@@ -83,6 +84,8 @@ class Wire:
             self.watches += 1
             yield Answer(b"", self._events(int(query["resourceVersion"]), silence))
         else:
+            if self.fails_lists:
+                raise Unreachable(self.server, "Connection refused")
             self.lists.append(asyncio.get_running_loop().time())
             body = self.state._list(SERVICE, "", query, "v1").body
             assert isinstance(body, bytes)
