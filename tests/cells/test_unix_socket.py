@@ -16,7 +16,7 @@ from cells.unix_socket import UnixSocketError, bind
 
 
 def test_the_socket_is_private_from_the_first_moment(tmp_path: Path) -> None:
-    path = tmp_path / "run" / "agent.sock"
+    path = tmp_path / "run" / "waggle" / "agent.sock"
     before = os.umask(0)
     try:
         bound = bind(path, "agent")

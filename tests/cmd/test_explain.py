@@ -111,7 +111,9 @@ def test_an_unknown_target_is_exit_4_and_an_invalid_one_exit_2(
     assert main(["explain", "not/a/target", "--socket", str(path)]) == 2
     assert capsys.readouterr().err == "waggle explain: not/a/target is no target\n"
     assert main(["explain", "not/a/target", "--socket", str(path), "-o", "json"]) == 2
-    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["kind"] == "ExplainList"
+    (error,) = answer["errors"]
     assert error == {"code": "BadRequest", "message": "not/a/target is no target"}
 
 

@@ -209,3 +209,8 @@ def test_a_document_that_is_no_list_of_items(form: str, text: str) -> None:
     stream = io.StringIO()
     output.dump_value({"a": [1, "é"], "b": None}, form, stream)
     assert stream.getvalue() == text
+
+
+@pytest.mark.parametrize(("days", "text"), [(9.9, "9d21h"), (10.0, "10d"), (10.9, "10d")])
+def test_from_ten_days_on_hours_are_omitted(days: float, text: str) -> None:
+    assert output.duration(days * 86_400) == text

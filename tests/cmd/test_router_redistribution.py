@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from reconcilers.model import PrefixRule
 from resources.host import KernelRoute, KernelTable
 from speaker.api import RouteAttributes
 from speaker.nlri import prefix_to_text
@@ -55,6 +56,13 @@ def test_a_wrong_entry_is_one_sentence_with_its_key(
     with pytest.raises(ConfigError) as raised:
         config(tmp_path, f"10.0.0.0/8, {source}")
     assert any(error in sentence for sentence in raised.value.sentences), raised.value.sentences
+
+
+def test_an_entry_permits_the_lengths_of_its_ranges(tmp_path: Path) -> None:
+    (permitted,) = config(
+        tmp_path, SOURCE.replace("le: 32", "le: 31").replace("ge: 32", "ge: 28")
+    ).redistributions()
+    assert permitted.permitted == (PrefixRule("192.0.2.0/24", 28, 31),)
 
 
 def test_installed_routes_are_not_originated(tmp_path: Path) -> None:

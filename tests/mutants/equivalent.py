@@ -80,6 +80,18 @@ EQUIVALENT: Final = (
         "False -> None",
         "of no colours: the layout asks whether it is true",
     ),
+    Equivalent(
+        "cmd/waggle/commands/routes.py",
+        "close = difflib.get_close_matches(word, (*tables, *FAMILIES), n=1)",
+        ", n=1 -> (nothing)",
+        "of more matches, too, only the first one is named",
+    ),
+    Equivalent(
+        "cells/observability/span_export.py",
+        'return "OfCauses"',
+        '"OfCauses" -> None',
+        "the description of a sampler, which the SDK asks of it and never prints",
+    ),
     *(
         Equivalent(
             "cmd/waggle_agent/__main__.py", "gc.set_threshold(50_000, 20, 50)", change, _COLLECTOR

@@ -57,6 +57,13 @@ def test_text_that_is_not_printable_is_escaped() -> None:
     assert '{name="a\\\\x1b[2J\\\\x0a\\\\u202eb\\\\ud800"} 1.0' in written(gauge)
 
 
+def test_a_quotation_mark_and_a_backslash_in_a_label_are_escaped() -> None:
+    gauge = GaugeMetricFamily("g", "A gauge.", labels=["name"])
+    gauge.add_metric(['a "quoted" name'], 1)
+    assert '{name="a \\"quoted\\" name"} 1.0' in written(gauge)
+    assert list(text_string_to_metric_families(written(gauge))) == [gauge]
+
+
 def test_a_counter_of_another_program_keeps_its_name() -> None:
     counter = PlainCounter("opens_sent", "OPENs.", ["peer"])
     counter.add_metric(["p"], 2)

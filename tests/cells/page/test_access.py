@@ -58,6 +58,7 @@ def test_on_loopback_without_a_token_another_name_is_refused() -> None:
             status, _, text = request(served, "/v1/peers", Host=host)
             assert status in (400, 421), host
             assert "tor-1" not in text
+            assert status == 400 or "answers are at http://localhost" in text
 
 
 def test_a_page_of_another_site_does_not_make_the_agent_work() -> None:
