@@ -54,6 +54,7 @@ PROGRAMS: Final = (
         ],
     ),
 )
+TRACEBACK: Final = "Traceback (most recent call last)"
 SPEED: Final = "bench.speed"
 SHOWN: Final = ("time", "p50", "cpu")
 """The figures of `bench.speed` that are compared."""
@@ -112,7 +113,8 @@ def _run(checkout: Path, arguments: Sequence[str]) -> str:
         timeout=SECONDS,
         check=False,
     )
-    if done.returncode not in (0, 1):  # 1: a goal is missed
+    # 1: a goal is missed, or an exception.
+    if done.returncode not in (0, 1) or TRACEBACK in done.stdout:
         raise RuntimeError(f"{arguments[0]} in {checkout}: {done.stdout[-500:]}")
     return done.stdout
 
