@@ -56,13 +56,6 @@ class StaleMark:
         stale = self.stale(keys)
         return [key for key in keys if key not in stale]
 
-    def restrict(self, held: Iterable[bytes]) -> None:
-        """Forget the keys that are not among those held now."""
-        keys = set(held)
-        for some in self._sets:
-            some.intersection_update(keys)
-        self.fresh = sum(map(len, self._sets))
-
     def release(self) -> Iterator[int]:
         """Forget all keys in steps; yield the number of each step."""
         while self._sets:
