@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-SECONDS: Final = 600
+SECONDS: Final = 1_800
 """Of one program."""
 
 

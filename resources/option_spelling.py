@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any, get_type_hints
+from typing import Any
 
 import msgspec
 from msgspec import inspect as shapes
@@ -49,12 +49,11 @@ def describe(cell: str, options: type[msgspec.Struct]) -> tuple[Setting, ...]:
 
 
 def _described(cell: str, options: type[msgspec.Struct]) -> Iterator[Setting]:
-    info = shapes.type_info(options)
-    if not isinstance(info, shapes.StructType):
-        raise TypeError(f"{options!r} is not a struct")
-    hints = get_type_hints(options, include_extras=True)
-    for field in info.fields:
-        kind, meta = _unwrap(field.type)
+    fields = msgspec.structs.fields(options)  # Evaluates the annotations, so once.
+    for field, described in zip(
+        fields, shapes.multi_type_info(f.type for f in fields), strict=True
+    ):
+        kind, meta = _unwrap(described)
         extra = meta.extra or {} if meta is not None else {}
         schema = meta.extra_json_schema or {} if meta is not None else {}
         flag = extra.get("flag") or f"--{cell}-{field.name.replace('_', '-')}"
@@ -68,7 +67,7 @@ def _described(cell: str, options: type[msgspec.Struct]) -> Iterator[Setting]:
             key=field.encode_name,
             flag=flag,
             env=ENV_PREFIX + flag.removeprefix("--").replace("-", "_").upper(),
-            type=hints[field.name],
+            type=field.type,
             default=field.default,
             help=str(schema.get("description", "")),
             metavar=extra.get("metavar") or _metavar(shape, choices),

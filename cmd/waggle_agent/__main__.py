@@ -56,13 +56,13 @@ def main(
     cells: Sequence[Cell] = CELLS,
 ) -> int:
     """Run the program with these cells; returns its exit status."""
+    # Modules and rows remain: with the default thresholds the start would collect often.
+    gc.set_threshold(200_000, 20, 50)
     open_standard_streams()
     args = _parser(cells).parse_args(argv)
     environment = os.environ if env is None else env
     try:
         settings = _settings(cells, vars(args), environment)
-        # Modules and rows mostly remain: with the default thresholds the start would collect often.
-        gc.set_threshold(50_000, 20, 50)
         import_structlog()
         # With the cells that are on: --help imports none of them.
         from cells.hive.hive import Hive
