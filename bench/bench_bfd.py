@@ -33,8 +33,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from reconcilers.bfd.process.values import SetSessions, Wanted
-from speaker.bfd.values import SessionKey, Settings
+from reconcilers.bfd.process.process_messages import SetSessions, Wanted
+from speaker.bfd.session_values import SessionKey, Settings
 from tests.support import gobgp
 from tests.support.bfd_process import BfdProcess
 from tests.support.daemon import Daemon

@@ -21,8 +21,8 @@ from typing import Final
 
 from bench.bench_bfd import Bird, Setup, Waggle, cpu, give_addresses, prefer
 from speaker.bfd.packet import Packet, encode
+from speaker.bfd.session_values import State
 from speaker.bfd.transport import SINGLE_HOP_PORT
-from speaker.bfd.values import State
 from tests.support.netns import linked_namespaces, unavailable
 from tests.support.packet_flood import flood_from, packet
 from tests.support.wait import eventually

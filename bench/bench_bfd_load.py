@@ -45,8 +45,8 @@ from bench.bench_bfd import (
     sniffer,
     stand_for_another_machine,
 )
-from reconcilers.bfd.process.values import ProcessStatus, SetSessions, Wanted
-from speaker.bfd.values import SessionKey, Settings
+from reconcilers.bfd.process.process_messages import ProcessStatus, SetSessions, Wanted
+from speaker.bfd.session_values import SessionKey, Settings
 from tests.support.bfd_process import BfdProcess
 from tests.support.netns import DEVICE, linked_namespaces, unavailable
 from tests.support.wait import NotReadyError, eventually

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     IPV4,
     IPV6,
     MAX_ROUTES,

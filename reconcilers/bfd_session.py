@@ -1,7 +1,7 @@
 """BFD sessions as the agent sees them: rows of StateDB, which APIs, statuses and metrics read.
 
 Intervals are in microseconds, as in packets (RFC 5880 section 4.1); times of day are Unix time in
-seconds. States and diagnostics are the texts of `speaker.bfd.values`.
+seconds. States and diagnostics are the texts of `speaker.bfd.session_values`.
 """
 
 from __future__ import annotations
@@ -102,5 +102,5 @@ class BfdProcess(msgspec.Struct, frozen=True, kw_only=True):
     lateness: int = 0
     """The latest that a deadline was met, in microseconds."""
     discarded: tuple[tuple[str, int], ...] = ()
-    """Received packets without effect, by reason (`speaker.bfd.values.Discard`)."""
+    """Received packets without effect, by reason (`speaker.bfd.session_values.Discard`)."""
     problems: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 import msgspec
 
-from speaker.capability.values import (
+from speaker.capability.capabilities import (
     AddPath,
     Capability,
     EnhancedRouteRefresh,

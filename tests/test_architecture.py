@@ -89,6 +89,12 @@ def test_no_file_of_the_product_is_too_long_to_read_at_once() -> None:
     assert long == []
 
 
+def test_the_name_of_a_module_fits_no_other_room() -> None:
+    """`values`, `rules` and the like name the contents of any module."""
+    anything = {"common", "helpers", "misc", "rules", "types", "util", "utils", "values"}
+    assert [path for path in _modules(*ROOMS) if path.stem in anything] == []
+
+
 def test_the_standard_librarys_cmd_stays_importable() -> None:
     assert not (ROOT / "cmd" / "__init__.py").exists()
     done = subprocess.run(

@@ -11,7 +11,7 @@ import pytest
 
 from cells.serve.items import INTERNAL
 from reconcilers.kernel.reasons import Reason
-from reconcilers.kernel.writer.values import Reason as WriterReason
+from reconcilers.kernel.writer.protocol_messages import Reason as WriterReason
 from speaker.api import CollectorStatus, PeerStatus
 from waggle.commands.router.api import RouterApi
 

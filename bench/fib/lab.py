@@ -28,7 +28,7 @@ from bench.fib.contestants import (
 )
 from bench.fib.listener import Listener
 from bench.route_lookup import RouteLookup
-from reconcilers.kernel.writer.values import Settings
+from reconcilers.kernel.writer.protocol_messages import Settings
 from tests.support.daemon import Daemon
 from tests.support.kernel_writer import WriterProcess
 from tests.support.netns import Link, linked_namespaces

@@ -15,7 +15,7 @@ from cells.intent.cell import BfdRunner
 from cells.observability.metrics import MetricsCollector
 from cells.sources.host import HostNeed
 from reconcilers.bfd.options import BfdOptions
-from reconcilers.bfd.process.values import CODEC, Hello
+from reconcilers.bfd.process.process_messages import CODEC, Hello
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.tables import IntentTables
 from reconcilers.target import Reconciler

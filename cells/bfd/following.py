@@ -17,7 +17,7 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from reconcilers.bfd.coupling import Coupling
-from reconcilers.bfd.process.values import (
+from reconcilers.bfd.process.process_messages import (
     REPORT_SECONDS,
     Change,
     Changes,
@@ -31,7 +31,7 @@ from reconcilers.bfd_session import BfdCounters, BfdSession
 from reconcilers.process.client import ProcessClient
 from reconcilers.tables import IntentTables
 from speaker.api import ESTABLISHED, Event, PathDown, SpeakerPort, StateChanged
-from speaker.bfd.values import diagnostic_name
+from speaker.bfd.session_values import diagnostic_name
 from statedb import Database, Snapshot, Table
 
 PROGRAM: Final = "waggle-bfd"

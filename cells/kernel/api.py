@@ -17,7 +17,7 @@ from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.routing import Hop
 from reconcilers.kernel.wanted import WantedRoute
 from reconcilers.kernel.wanted_tables import FAMILIES
-from reconcilers.kernel.writer.values import RouteTable
+from reconcilers.kernel.writer.protocol_messages import RouteTable
 from reconcilers.model import ObjectRef
 from speaker.api import PathSet
 from speaker.attribute import address_text

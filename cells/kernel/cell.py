@@ -36,7 +36,7 @@ from reconcilers.dialect import Dialect
 from reconcilers.kernel.options import Fib, FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.writer.client import WriterClient
-from reconcilers.kernel.writer.values import Goodbye
+from reconcilers.kernel.writer.protocol_messages import Goodbye
 from reconcilers.model import Instance
 from reconcilers.tables import IntentTables
 from reconcilers.target import Reconciler

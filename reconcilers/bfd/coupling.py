@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from reconcilers.bfd.process.values import Change, SessionStatus
+from reconcilers.bfd.process.process_messages import Change, SessionStatus
 from speaker.api import PathDown
-from speaker.bfd.values import Diagnostic, SessionKey, State, diagnostic_name
+from speaker.bfd.session_values import Diagnostic, SessionKey, State, diagnostic_name
 
 AFTER_BGP_SECONDS: Final = 1.0
 """With the detection time: how long a Down is taken for the effect of the end of a BGP session, or of a

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from reconcilers.bfd.process.values import (
+from reconcilers.bfd.process.process_messages import (
     Change,
     Message,
     RemoveSessions,
@@ -36,7 +36,7 @@ from reconcilers.target.reconciler import Description, NotNow, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
 from resources.host import Host
 from resources.tables import Tables
-from speaker.bfd.values import Key, SessionKey, Settings, State
+from speaker.bfd.session_values import Key, SessionKey, Settings, State
 from statedb import Database, Snapshot
 
 KEPT_SECONDS: Final = 60.0

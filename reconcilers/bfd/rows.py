@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from reconcilers.bfd.process.values import ProcessStatus, SessionStatus
+from reconcilers.bfd.process.process_messages import ProcessStatus, SessionStatus
 from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
 from reconcilers.model import Peer
-from speaker.bfd.values import Diagnostic, Key, SessionKey, diagnostic_name
+from speaker.bfd.session_values import Diagnostic, Key, SessionKey, diagnostic_name
 
 NO_ADDRESS = "no neighbor is known on the interface"
 NO_PROCESS = "there is no connection to waggle-bfd"

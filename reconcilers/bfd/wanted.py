@@ -16,7 +16,7 @@ from msgspec.structs import astuple, replace
 from reconcilers.model import Instance, Peer
 from resources.host.network import Host
 from speaker.api import BfdProfile
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.session_values import SessionKey, Settings
 
 MICROSECONDS: Final = 1000
 """Of a millisecond."""

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import Admission
+from reconcilers.frrk8s.field_values import address, vrf_name
 from reconcilers.frrk8s.unit_parts import NeighborKey
-from reconcilers.frrk8s.values import address, vrf_name
 from reconcilers.model import Problem, ref_to
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 
+from reconcilers.frrk8s.field_values import prefix
 from reconcilers.frrk8s.options import Frrk8sOptions
-from reconcilers.frrk8s.values import prefix
 from resources.core.kinds import SERVICE_CIDR
 from resources.tables import Tables
 from speaker.nlri import prefix_to_text

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import ClusterAddresses, ReservedAddresses
-from reconcilers.frrk8s.values import is_interface
+from reconcilers.frrk8s.field_values import is_interface
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from statedb import Snapshot
 

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from reconcilers.frrk8s.field_values import MED, Prefix, prefix, prefixes_of
 from reconcilers.frrk8s.unit_parts import NeighborKey, Redistributed
-from reconcilers.frrk8s.values import MED, Prefix, prefix, prefixes_of
 from reconcilers.model import Attributes
 from reconcilers.redistribution import Redistribution
 from reconcilers.sliced_work import MERGED_PER_PIECE, Pieces, Slices, quick

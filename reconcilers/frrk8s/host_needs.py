@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reconcilers.dialect import Dialect, HostNeeds
-from reconcilers.frrk8s.values import is_interface
+from reconcilers.frrk8s.field_values import is_interface
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from statedb import Snapshot
 

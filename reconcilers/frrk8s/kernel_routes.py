@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from reconcilers.frrk8s.field_values import Prefix
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
 from reconcilers.frrk8s.router_rows import families_of
 from reconcilers.frrk8s.unit_parts import Redistributed
-from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes
 from resources.host import KernelRoute, KernelTable
 from speaker.nlri import Family

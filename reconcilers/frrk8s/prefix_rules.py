@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcilers.frrk8s.values import prefix
+from reconcilers.frrk8s.field_values import prefix
 from reconcilers.model import ObjectRef, PrefixRule
 from resources.frrk8s.neighbor import PrefixSelector
 from speaker.nlri import IPV4_UNICAST, prefix_to_text

@@ -25,9 +25,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from reconcilers.frrk8s.field_values import address, vrf_name
 from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
 from reconcilers.frrk8s.unit_parts import RawRoutes, Redistributed
-from reconcilers.frrk8s.values import address, vrf_name
 from reconcilers.model import PrefixRule
 from reconcilers.redistribution import Redistribution
 from resources.frrk8s.neighbor import PrefixSelector

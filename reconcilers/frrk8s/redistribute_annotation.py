@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from reconcilers.frrk8s.field_values import vrf_name
 from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
-from reconcilers.frrk8s.values import vrf_name
 from reconcilers.redistribution import Redistribution
 from resources.errors import FieldError, first_errors
 from resources.frrk8s.neighbor import PrefixSelector

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from reconcilers.frrk8s.field_values import Prefix
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
 from reconcilers.frrk8s.unit_parts import NeighborKey
-from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes, ObjectRef
 from reconcilers.redistribution import KERNEL_ROUTE
 from reconcilers.sliced_work import Pieces, Slices, quick

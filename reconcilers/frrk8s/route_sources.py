@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from reconcilers.dialect import Address, Contributed, NodeContext, SelectingRule
+from reconcilers.frrk8s.field_values import Prefix
 from reconcilers.frrk8s.route_sets import ADDRESS_TYPE, SOURCE, RouteSet
-from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Contribution, ObjectRef, Origin
 from reconcilers.redistribution import KERNEL_ROUTE
 from statedb import Change, Key, Snapshot, Table

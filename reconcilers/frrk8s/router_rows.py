@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Final, NamedTuple
 
+from reconcilers.frrk8s.field_values import Prefix, address, shown_vrf, vrf_name
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
 from reconcilers.frrk8s.one_object import PORT
 from reconcilers.frrk8s.route_sets import RouteSets
 from reconcilers.frrk8s.unit_parts import NeighborKey, Unit
-from reconcilers.frrk8s.values import Prefix, address, shown_vrf, vrf_name
 from reconcilers.model import (
     GracefulRestart,
     Instance,

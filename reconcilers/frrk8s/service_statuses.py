@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from reconcilers.dialect import ServiceStatuses
+from reconcilers.frrk8s.field_values import Prefix, address, prefix, shown_vrf, vrf_name
 from reconcilers.frrk8s.reported_sessions import reported
-from reconcilers.frrk8s.values import Prefix, address, prefix, shown_vrf, vrf_name
 from reconcilers.prefixes import host_route
 from resources.core import EndpointSlice, Service
 from resources.core.service import LOAD_BALANCER

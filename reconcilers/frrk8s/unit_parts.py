@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from reconcilers.age import Age, age_by_name
-from reconcilers.frrk8s.values import MED, Prefix, shown_vrf
+from reconcilers.frrk8s.field_values import MED, Prefix, shown_vrf
 from reconcilers.model import (
     Attributes,
     ObjectRef,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from reconcilers.kernel.writer.values import Reason
+from reconcilers.kernel.writer.protocol_messages import Reason
 
 
 @final

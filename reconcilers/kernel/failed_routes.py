@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, final
 
-from reconcilers.kernel.writer.values import Reason
+from reconcilers.kernel.writer.protocol_messages import Reason
 
 
 class RouteFailure(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, final
 from reconcilers.kernel.next_hops import Unresolved, resolve
 from reconcilers.kernel.reasons import NotInstalled, Reason
 from reconcilers.kernel.routing import DEFAULT_VRF, Hop, Routing
-from reconcilers.kernel.writer.values import BLACKHOLE, NextHop, NextHopSet
+from reconcilers.kernel.writer.protocol_messages import BLACKHOLE, NextHop, NextHopSet
 from speaker.api.best_paths import BestPath, PathSet
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import Family

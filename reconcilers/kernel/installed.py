@@ -20,7 +20,7 @@ from reconcilers.kernel.reading import Reading
 from reconcilers.kernel.route_failures import RouteFailures
 from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.writer.port import KernelWriter
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     Batch,
     Changed,
     Confirmed,

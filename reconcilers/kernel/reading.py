@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import final
 
-from reconcilers.kernel.writer.values import NextHopSet, RouteTable
+from reconcilers.kernel.writer.protocol_messages import NextHopSet, RouteTable
 
 Held = Mapping[RouteTable, Mapping[bytes, NextHopSet]]
 

@@ -40,7 +40,7 @@ from reconcilers.kernel.unchecked_routes import WithheldRoutes
 from reconcilers.kernel.wanted import PENDING
 from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTables
 from reconcilers.kernel.writer.port import KernelWriter
-from reconcilers.kernel.writer.values import IPV6, Resolved, RouteTable, Settings, Track
+from reconcilers.kernel.writer.protocol_messages import IPV6, Resolved, RouteTable, Settings, Track
 from reconcilers.model import Instance, NextHops, ObjectRef, Route
 from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables

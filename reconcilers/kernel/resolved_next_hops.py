@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import final
 
 from reconcilers.kernel.routing import Hop, HostRoute, HostRouting, NotKnown
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     BLACKHOLE,
     IPV4,
     KernelRoute,

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final, final
 
 from reconcilers.kernel.failed_routes import FailedRoutes, RouteFailure
-from reconcilers.kernel.writer.values import Reason, RouteTable
+from reconcilers.kernel.writer.protocol_messages import Reason, RouteTable
 
 ERRORS: Final = frozenset(
     {Reason.NOT_PERMITTED, Reason.TABLE_FULL, Reason.UNUSABLE_NEXT_HOP, Reason.REFUSED}

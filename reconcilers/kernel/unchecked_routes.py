@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias, final
 
-from reconcilers.kernel.writer.values import NextHopSet, RouteTable
+from reconcilers.kernel.writer.protocol_messages import NextHopSet, RouteTable
 
 Batch: TypeAlias = Mapping[RouteTable, AbstractSet[bytes]]
 """Prefixes by table."""

@@ -15,7 +15,7 @@ from reconcilers.kernel.martians import martian, suspects
 from reconcilers.kernel.own_prefixes import OwnPrefixes
 from reconcilers.kernel.reasons import NotInstalled, Reason
 from reconcilers.kernel.routing import Routing
-from reconcilers.kernel.writer.values import NextHopSet
+from reconcilers.kernel.writer.protocol_messages import NextHopSet
 from speaker.api.best_paths import BestPath, BestPathChange, PathSet
 from speaker.nlri import Family, prefix_to_text
 

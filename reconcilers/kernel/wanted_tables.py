@@ -16,7 +16,13 @@ from reconcilers.kernel.reasons import shared_table
 from reconcilers.kernel.routing import DEFAULT_VRF, Routing
 from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
-from reconcilers.kernel.writer.values import BLACKHOLE, IPV4, IPV6, NextHopSet, RouteTable
+from reconcilers.kernel.writer.protocol_messages import (
+    BLACKHOLE,
+    IPV4,
+    IPV6,
+    NextHopSet,
+    RouteTable,
+)
 from speaker.api import (
     FEW_PREFIXES,
     BestPath,

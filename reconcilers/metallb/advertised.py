@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from reconcilers.bit_sets import chosen, transposed
-from reconcilers.frrk8s.values import MED
+from reconcilers.frrk8s.field_values import MED
 from reconcilers.metallb.objects import Objects, aliases
 from reconcilers.metallb.pool_selection import PoolSelection
 from reconcilers.model import Attributes, ObjectRef, ref_to

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from reconcilers.dialect import Contributed, Translated
-from reconcilers.frrk8s.values import Prefix, address, prefix, vrf_name
+from reconcilers.frrk8s.field_values import Prefix, address, prefix, vrf_name
 from reconcilers.metallb.advertised import Advertisement, PeerRules
 from reconcilers.metallb.objects import Objects, end_of, vrf_of
 from reconcilers.metallb.services import ServiceState, contributions

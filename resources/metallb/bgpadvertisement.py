@@ -12,8 +12,8 @@ from resources.crds.schema_markers import Rule, doc
 from resources.errors import FieldError
 from resources.labels import LabelSelector
 from resources.meta import Struct
+from resources.metallb.field_rules import selectors_errors, twice_errors
 from resources.metallb.objects import MetalLBObject
-from resources.metallb.rules import selectors_errors, twice_errors
 
 HOST_LENGTH: Final = {4: 32, 6: 128}
 """By version of IP: the aggregation length that aggregates nothing."""

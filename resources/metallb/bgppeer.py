@@ -15,11 +15,11 @@ from resources.empty_fields import empty_is_absent
 from resources.errors import FieldError
 from resources.labels import LabelSelector, LabelSelectorRequirement
 from resources.meta import Resource, Struct
-from resources.metallb.objects import MetalLBObject
-from resources.metallb.rules import (
+from resources.metallb.field_rules import (
     AnyAsn,
     selectors_errors,
 )
+from resources.metallb.objects import MetalLBObject
 from resources.passwords import password_error
 from resources.secret_value import SecretValue
 

@@ -11,8 +11,8 @@ from resources.crds.schema_markers import doc
 from resources.errors import FieldError, shortened
 from resources.frrk8s.communities import parse_community
 from resources.meta import Struct
+from resources.metallb.field_rules import twice_errors
 from resources.metallb.objects import MetalLBObject
-from resources.metallb.rules import twice_errors
 
 
 class CommunityAlias(Struct, frozen=True):

@@ -14,8 +14,8 @@ from resources.crds.schema_markers import doc
 from resources.errors import FieldError, shortened
 from resources.labels import LabelSelector
 from resources.meta import Struct
+from resources.metallb.field_rules import selectors_errors, twice_errors
 from resources.metallb.objects import MetalLBObject
-from resources.metallb.rules import selectors_errors, twice_errors
 from resources.metav1 import Conditions
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from resources.errors import FieldError
 from resources.labels import LabelSelector, strict_selector_errors
 from resources.meta import ObjectMeta, Resource, Struct
-from resources.metallb.rules import misplaced_errors
+from resources.metallb.field_rules import misplaced_errors
 from resources.remaining_errors import unrelated, without_fields
 from resources.schema import structural_errors, without_nulls
 from resources.secret_value import decode_field

@@ -20,6 +20,7 @@ from speaker.attribute.as_path import (
     is_originated_in,
     prepend,
 )
+from speaker.attribute.attribute_rules import is_wrong_first_as
 from speaker.attribute.decode import (
     DecodedAttributes,
     RawAttribute,
@@ -28,8 +29,7 @@ from speaker.attribute.decode import (
 )
 from speaker.attribute.encode import encode_attribute, encode_attributes
 from speaker.attribute.fast_path import AttributeFastPath
-from speaker.attribute.rules import is_wrong_first_as
-from speaker.attribute.values import (
+from speaker.attribute.path_attributes import (
     Aggregator,
     AttributeFault,
     ErrorHandling,

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from speaker.attribute.as_path import AsPath, merge_as4
-from speaker.attribute.rules import (
+from speaker.attribute.attribute_rules import (
     ATTRIBUTE_RULES,
     OPTIONAL,
     TRANSITIVE,
     AttributeRule,
     MalformedValue,
 )
-from speaker.attribute.values import (
+from speaker.attribute.path_attributes import (
     Aggregator,
     AttributeFault,
     ErrorHandling,

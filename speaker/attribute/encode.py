@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from speaker.attribute.as_path import encode_as_path, needs_as4, without_confederation
-from speaker.attribute.values import Aggregator, PathAttributes
+from speaker.attribute.path_attributes import Aggregator, PathAttributes
 from speaker.errors import EncodingError
 from speaker.iana import AS_TRANS, AttributeType
 

@@ -11,7 +11,7 @@ import hmac
 from typing import Final
 
 from speaker.bfd.packet import HEADER, SHA1_SECTION, Packet
-from speaker.bfd.values import Discard, Key
+from speaker.bfd.session_values import Discard, Key
 
 KEYED_SHA1: Final = 4
 METICULOUS_KEYED_SHA1: Final = 5

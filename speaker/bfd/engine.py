@@ -16,7 +16,7 @@ import msgspec
 from speaker.bfd.echo import EchoFunction, discriminator_of
 from speaker.bfd.packet import Packet, decode
 from speaker.bfd.session import NEVER, Session
-from speaker.bfd.values import Diagnostic, Discard, Saved, SessionKey, Settings, State
+from speaker.bfd.session_values import Diagnostic, Discard, Saved, SessionKey, Settings, State
 from speaker.timers import Timers
 
 SINGLE_HOP_TTL: Final = 255

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from speaker.bfd.packet import Packet
-from speaker.bfd.values import Saved, State
+from speaker.bfd.session_values import Saved, State
 
 
 class Neighbor(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from speaker.bfd.values import Discard, State
+from speaker.bfd.session_values import Discard, State
 
 VERSION: Final = 1
 HEADER: Final = struct.Struct("!BBBBIIIII")

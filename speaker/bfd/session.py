@@ -25,8 +25,7 @@ from speaker.bfd.neighbor import UNKNOWN, neighbor_of, neighbor_of_saved
 from speaker.bfd.packet import Packet, encode
 from speaker.bfd.poll_sequence import PollSequence
 from speaker.bfd.recent import RecentMaximum
-from speaker.bfd.state_machine import transition
-from speaker.bfd.values import (
+from speaker.bfd.session_values import (
     SLOW_INTERVAL,
     Diagnostic,
     Discard,
@@ -35,6 +34,7 @@ from speaker.bfd.values import (
     Settings,
     State,
 )
+from speaker.bfd.state_machine import transition
 
 NEVER: Final = 1 << 62
 """A time that does not come, in microseconds."""

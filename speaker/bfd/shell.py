@@ -18,9 +18,9 @@ from typing import Final
 from speaker.bfd.echo_socket import EchoSocket, Neighbor, neighbors
 from speaker.bfd.engine import SINGLE_HOP_TTL, Engine, StateChange
 from speaker.bfd.recent import RecentMaximum
+from speaker.bfd.session_values import SessionKey, Settings, State
 from speaker.bfd.state_file import StateFile
 from speaker.bfd.transport import Receiver, device_number, is_link_local, sending_socket
-from speaker.bfd.values import SessionKey, Settings, State
 
 STANDSTILL: Final = 100_000
 """Microseconds between two turns after which what waits may be more than a turn reads."""

@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from speaker.bfd.values import Saved, SessionKey
+from speaker.bfd.session_values import Saved, SessionKey
 
 MAGIC: Final = b"waggle-bfd/1\0\0\0\0"
 SLOT_OCTETS: Final = 512

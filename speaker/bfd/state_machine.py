@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speaker.bfd.values import Diagnostic, State
+from speaker.bfd.session_values import Diagnostic, State
 
 
 def transition(state: State, received: State) -> tuple[State, Diagnostic | None] | None:

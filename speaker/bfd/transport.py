@@ -18,7 +18,7 @@ from typing import Final
 
 from speaker.bfd import source_filter
 from speaker.bfd.engine import Origin
-from speaker.bfd.values import SessionKey
+from speaker.bfd.session_values import SessionKey
 
 SINGLE_HOP_PORT: Final = 3784
 MULTIHOP_PORT: Final = 4784

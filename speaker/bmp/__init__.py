@@ -9,6 +9,20 @@ are opaque but for their headers.
 * `decode`: octets to values, with the checks of the RFCs
 """
 
+from speaker.bmp.bmp_messages import (
+    Initiation,
+    Message,
+    PeerDown,
+    PeerHeader,
+    PeerUp,
+    RouteMirroring,
+    RouteMonitoring,
+    Statistic,
+    StatisticsReport,
+    Termination,
+    Tlv,
+    UnknownMessage,
+)
 from speaker.bmp.decode import BmpError, decode
 from speaker.bmp.encode import encode, encode_peer_header, encode_route_monitoring, frame
 from speaker.bmp.numbers import (
@@ -23,20 +37,6 @@ from speaker.bmp.numbers import (
     StatisticKind,
     TerminationReason,
     TerminationTlv,
-)
-from speaker.bmp.values import (
-    Initiation,
-    Message,
-    PeerDown,
-    PeerHeader,
-    PeerUp,
-    RouteMirroring,
-    RouteMonitoring,
-    Statistic,
-    StatisticsReport,
-    Termination,
-    Tlv,
-    UnknownMessage,
 )
 
 __all__ = [

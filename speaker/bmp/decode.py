@@ -9,6 +9,21 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from speaker.bmp.bmp_messages import (
+    WITH_NOTIFICATION,
+    Initiation,
+    Message,
+    PeerDown,
+    PeerHeader,
+    PeerUp,
+    RouteMirroring,
+    RouteMonitoring,
+    Statistic,
+    StatisticsReport,
+    Termination,
+    Tlv,
+    UnknownMessage,
+)
 from speaker.bmp.numbers import (
     FAMILY_GAUGES,
     FILTERED,
@@ -25,21 +40,6 @@ from speaker.bmp.numbers import (
     PeerUpTlv,
     StatisticKind,
     TerminationTlv,
-)
-from speaker.bmp.values import (
-    WITH_NOTIFICATION,
-    Initiation,
-    Message,
-    PeerDown,
-    PeerHeader,
-    PeerUp,
-    RouteMirroring,
-    RouteMonitoring,
-    Statistic,
-    StatisticsReport,
-    Termination,
-    Tlv,
-    UnknownMessage,
 )
 from speaker.errors import BgpError, NotificationError, Truncated
 from speaker.iana import Family, MessageType

@@ -10,18 +10,7 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
-from speaker.bmp.numbers import (
-    FAMILY_GAUGES,
-    FILTERED,
-    GAUGES,
-    HEADER_SIZE,
-    VERSION,
-    MessageKind,
-    PeerDownReason,
-    PeerFlag,
-    PeerKind,
-)
-from speaker.bmp.values import (
+from speaker.bmp.bmp_messages import (
     WITH_NOTIFICATION,
     Initiation,
     Message,
@@ -35,6 +24,17 @@ from speaker.bmp.values import (
     Termination,
     Tlv,
     UnknownMessage,
+)
+from speaker.bmp.numbers import (
+    FAMILY_GAUGES,
+    FILTERED,
+    GAUGES,
+    HEADER_SIZE,
+    VERSION,
+    MessageKind,
+    PeerDownReason,
+    PeerFlag,
+    PeerKind,
 )
 from speaker.errors import EncodingError
 

@@ -7,8 +7,7 @@ parameter's are an error of the OPEN: `Truncated`.
 
 from __future__ import annotations
 
-from speaker.capability.codec import decode_capabilities, encode_capabilities
-from speaker.capability.values import (
+from speaker.capability.capabilities import (
     AddPath,
     Capability,
     EnhancedRouteRefresh,
@@ -25,6 +24,7 @@ from speaker.capability.values import (
     SoftwareVersion,
     Unknown,
 )
+from speaker.capability.codec import decode_capabilities, encode_capabilities
 
 __all__ = [
     "AddPath",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from speaker.capability import values as v
+from speaker.capability import capabilities as v
 from speaker.errors import EncodingError, Truncated
 from speaker.iana import CapabilityCode, Family
 from speaker.wire import Reader

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from speaker.attribute import AttributeFault, ErrorHandling, RawAttribute
-from speaker.attribute.rules import is_not_unicast_ipv4
+from speaker.attribute.attribute_rules import is_not_unicast_ipv4
 from speaker.errors import NotificationError, update_error
 from speaker.iana import Afi, AttributeType, Family, UpdateSubcode
 from speaker.negotiated import Negotiated

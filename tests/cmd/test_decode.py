@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from speaker.capability.values import AddPath, Capability, FourOctetAs, Multiprotocol
+from speaker.capability.capabilities import AddPath, Capability, FourOctetAs, Multiprotocol
 from speaker.message import Open
 from speaker.nlri import IPV4_UNICAST
 from waggle.__main__ import main

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from speaker.capability.values import (
+from speaker.capability.capabilities import (
     AddPath,
     Capability,
     EnhancedRouteRefresh,

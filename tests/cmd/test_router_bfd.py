@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from cells.bfd.following import START_SECONDS
-from reconcilers.bfd.process.values import (
+from reconcilers.bfd.process.process_messages import (
     CODEC,
     Change,
     Changes,
@@ -25,7 +25,7 @@ from reconcilers.bfd.process.values import (
 )
 from reconcilers.bfd.rows import NO_PROCESS
 from speaker.api import PathDown, PeerConfig, StateChanged
-from speaker.bfd.values import Diagnostic, Key, SessionKey, Settings, State
+from speaker.bfd.session_values import Diagnostic, Key, SessionKey, Settings, State
 from tests.reconcilers.bfd.build import status_of
 from waggle.commands.router.bfd import WAITS, RouterBfd
 from waggle.commands.router.config import INSTANCE, load

@@ -22,7 +22,7 @@ from speaker.api import (
     Set,
     Term,
 )
-from speaker.bfd.values import Key
+from speaker.bfd.session_values import Key
 from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from waggle.commands.router.config import Config, ConfigError, load

@@ -30,7 +30,7 @@ from cells.kernel.metrics import KernelMetrics
 from cells.observability.http import HttpServer
 from deploy.alerts import ALERTS, rules
 from deploy.grafana.generate import queries
-from reconcilers.kernel.writer.values import Cause, Change, Changed, Reason, Routes
+from reconcilers.kernel.writer.protocol_messages import Cause, Change, Changed, Reason, Routes
 from reconcilers.tables import IntentTables
 from speaker.api import InstanceConfig, MaximumPrefixes, PeerConfig, SpeakerPort
 from speaker.server import Speaker

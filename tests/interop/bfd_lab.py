@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from speaker.bfd.values import Key, SessionKey, Settings, State
+from speaker.bfd.session_values import Key, SessionKey, Settings, State
 from tests.support.bfd_process import BfdProcess, bfd_in
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace, linked_namespaces, router_between

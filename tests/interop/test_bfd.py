@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 import pytest
 
 from reconcilers.bfd.coupling import AFTER_BGP_SECONDS
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.session_values import SessionKey, Settings
 from tests.interop.conftest import NeedRouter
 from tests.support.agent import Agent
 from tests.support.bfd_process import bfd_in

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from msgspec.structs import replace
 
-from speaker.bfd.values import Diagnostic, Key, Settings, State
+from speaker.bfd.session_values import Diagnostic, Key, Settings, State
 from tests.interop.bfd_lab import (
     INTERVAL,
     KEY_ID,

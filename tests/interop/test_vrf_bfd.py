@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from speaker.bfd.values import SessionKey, Settings, State
+from speaker.bfd.session_values import SessionKey, Settings, State
 from tests.interop.test_vrfs import make_vrf
 from tests.support.bfd_process import BfdProcess, bfd_in
 from tests.support.netns import DEVICE, Link, neighbors_of

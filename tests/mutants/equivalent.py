@@ -94,8 +94,8 @@ EQUIVALENT: Final = (
     ),
     *(
         Equivalent(
-            "cmd/waggle_agent/__main__.py", "gc.set_threshold(50_000, 20, 50)", change, _COLLECTOR
+            "cmd/waggle_agent/__main__.py", "gc.set_threshold(200_000, 20, 50)", change, _COLLECTOR
         )
-        for change in ("50_000 -> 50001", "20 -> 21", "50 -> 51")
+        for change in ("200_000 -> 200001", "20 -> 21", "50 -> 51")
     ),
 )

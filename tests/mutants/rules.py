@@ -229,17 +229,17 @@ MUTANTS: Final = (
     ),
     Mutant(
         "7606",
-        "speaker/attribute/rules.py",
+        "speaker/attribute/attribute_rules.py",
         "if origin > 2:",
         "if origin > 3:",
     ),
     Mutant(
         "7606",
-        "speaker/attribute/rules.py",
+        "speaker/attribute/attribute_rules.py",
         "if not value or len(value) % size:",
         "if len(value) % size:",
     ),
-    Mutant("7607", "speaker/attribute/rules.py", "if not asn:", "if False:"),
+    Mutant("7607", "speaker/attribute/attribute_rules.py", "if not asn:", "if False:"),
     Mutant(
         "7854",
         "speaker/engine/monitoring/bmp_observer.py",
@@ -261,12 +261,15 @@ MUTANTS: Final = (
     Mutant("7947", "speaker/rib/export.py", "if self.transparent:", "if False:"),
     Mutant(
         "7947",
-        "speaker/attribute/rules.py",
+        "speaker/attribute/attribute_rules.py",
         "if not session.peer_asn or not session.enforce_first_as:",
         "if not session.peer_asn:",
     ),
     Mutant(
-        "8092", "speaker/attribute/rules.py", "for item in _items_of(value, 12)", "for item in ()"
+        "8092",
+        "speaker/attribute/attribute_rules.py",
+        "for item in _items_of(value, 12)",
+        "for item in ()",
     ),
     Mutant(
         "5880",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconcilers.frrk8s import values
+from reconcilers.frrk8s import field_values
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.intent.address_limits import AddressLimits
@@ -109,7 +109,7 @@ def test_a_small_change_is_one_slice(agent: AgentInMemory) -> None:
 def test_an_object_with_many_prefixes_is_compiled_in_slices(
     agent: AgentInMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parsed = Largest(monkeypatch, (values, "prefix"))
+    parsed = Largest(monkeypatch, (field_values, "prefix"))
     written = Largest(monkeypatch, (RouteRows, "_exchange"))
     agent.write([large(COUNT)])
     before = agent.rows()
@@ -211,7 +211,7 @@ def test_the_operators_part_compiles_in_slices(
     planner = Planner(agent.db, [dialect], "kube-system", stored=False)
     operator = LocalOperator(agent.db, agent.intent, planner)
     agent.write([large(COUNT)])
-    parsed = Largest(monkeypatch, (values, "prefix"))
+    parsed = Largest(monkeypatch, (field_values, "prefix"))
     for _ in operator.slices():
         parsed.look()
     parsed.look()

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from reconcilers.bfd.process.values import (
+from reconcilers.bfd.process.process_messages import (
     CODEC,
     Hello,
     Message,
@@ -17,7 +17,7 @@ from reconcilers.bfd.process.values import (
     Statuses,
     Wanted,
 )
-from speaker.bfd.values import SessionKey, Settings, State
+from speaker.bfd.session_values import SessionKey, Settings, State
 from tests.support.netns import Namespace
 from tests.support.socket_program import SocketProgram
 

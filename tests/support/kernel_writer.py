@@ -16,7 +16,7 @@ from typing import Any
 
 from reconcilers.kernel.options import MAIN_TABLE
 from reconcilers.kernel.writer.protocol import CODEC, Message
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     IPV4,
     IPV6,
     Batch,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reconcilers.bfd.process.values import Change, SessionStatus
+from reconcilers.bfd.process.process_messages import Change, SessionStatus
 from speaker.bfd.engine import StateChange
 from speaker.bfd.session import Session
-from speaker.bfd.values import SessionKey, Settings, State
+from speaker.bfd.session_values import SessionKey, Settings, State
 
 
 def session_status(

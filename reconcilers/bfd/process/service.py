@@ -18,10 +18,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from reconcilers.bfd.process.realtime import RealTime
-from reconcilers.bfd.process.reports import change_text, reported_change, session_status
-from reconcilers.bfd.process.settings_file import SESSIONS, SettingsFile
-from reconcilers.bfd.process.values import (
+from reconcilers.bfd.process.process_messages import (
     CODEC,
     REPORT_SECONDS,
     Change,
@@ -35,15 +32,18 @@ from reconcilers.bfd.process.values import (
     SetSessions,
     Statuses,
 )
+from reconcilers.bfd.process.realtime import RealTime
+from reconcilers.bfd.process.reports import change_text, reported_change, session_status
+from reconcilers.bfd.process.settings_file import SESSIONS, SettingsFile
 from reconcilers.process.codec import ProtocolError, VersionError
 from reconcilers.process.connection import AgentTooSlowError, Connection, is_trusted
 from reconcilers.process.log import log
 from speaker.bfd.echo_socket import EchoSocket, returns_echoes
 from speaker.bfd.engine import Engine, StateChange
 from speaker.bfd.session import Session
+from speaker.bfd.session_values import SessionKey, Settings
 from speaker.bfd.shell import Shell
 from speaker.bfd.state_file import StateFile
-from speaker.bfd.values import SessionKey, Settings
 
 MICROSECONDS: Final = 1_000_000
 PIECE: Final = 32

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from reconcilers.bfd.process.values import CODEC, SetSessions, Wanted
+from reconcilers.bfd.process.process_messages import CODEC, SetSessions, Wanted
 from reconcilers.process.codec import ProtocolError
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.session_values import SessionKey, Settings
 
 SETTINGS: Final = "settings"
 SESSIONS: Final = "sessions"

@@ -26,6 +26,7 @@ from reconcilers.frrk8s.claims import (
     own_problems,
     password_claims,
 )
+from reconcilers.frrk8s.field_values import shown_vrf, vrf_name
 from reconcilers.frrk8s.isolation.isolated_objects import IsolatedObject, isolated_objects
 from reconcilers.frrk8s.isolation.references import (
     Providers,
@@ -34,7 +35,6 @@ from reconcilers.frrk8s.isolation.references import (
 from reconcilers.frrk8s.isolation.relations import NO_RELATIONS, JointRelations
 from reconcilers.frrk8s.one_object import imported_elsewhere
 from reconcilers.frrk8s.unit_parts import Compiled, Unit, VrfPrefixes
-from reconcilers.frrk8s.values import shown_vrf, vrf_name
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices
 

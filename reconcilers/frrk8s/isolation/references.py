@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 
+from reconcilers.frrk8s.field_values import Prefix
 from reconcilers.frrk8s.isolation.isolated_objects import IsolatedObject
-from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import ObjectRef
 
 

@@ -17,6 +17,7 @@ from reconcilers.frrk8s.claims import (
     password_claims,
     unresolved,
 )
+from reconcilers.frrk8s.field_values import Prefix
 from reconcilers.frrk8s.merge.union import Merge, MergedRouter, united
 from reconcilers.frrk8s.one_object import compile_unit, imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit_parts import (
@@ -28,7 +29,6 @@ from reconcilers.frrk8s.unit_parts import (
     VrfPrefixes,
     is_same,
 )
-from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices, finish
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
+from reconcilers.frrk8s.field_values import Prefix
 from reconcilers.frrk8s.unit_parts import (
     Compiled,
     NeighborKey,
@@ -15,7 +16,6 @@ from reconcilers.frrk8s.unit_parts import (
     Session,
     Unit,
 )
-from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import (
     Attributes,
     ObjectRef,

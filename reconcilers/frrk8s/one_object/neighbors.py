@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Final
 
 from reconcilers.frrk8s.exports import Available, Exported, advertised_routes
+from reconcilers.frrk8s.field_values import Prefix, address, vrf_name
 from reconcilers.frrk8s.one_object.session import compile_session
 from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
 from reconcilers.frrk8s.unit_parts import (
@@ -16,7 +17,6 @@ from reconcilers.frrk8s.unit_parts import (
     NeighborSettings,
     Unit,
 )
-from reconcilers.frrk8s.values import Prefix, address, vrf_name
 from reconcilers.model import Attributes, PrefixRule
 from reconcilers.sliced_work import Pieces, Slices
 from resources.addresses import interface_errors

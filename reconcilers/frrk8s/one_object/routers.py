@@ -6,6 +6,15 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from reconcilers.frrk8s.exports import Available
+from reconcilers.frrk8s.field_values import (
+    Prefix,
+    address,
+    bfd_profile,
+    prefix,
+    prefixes_of,
+    shown_vrf,
+    vrf_name,
+)
 from reconcilers.frrk8s.one_object.neighbors import Neighbors
 from reconcilers.frrk8s.raw_config import raw_meaning
 from reconcilers.frrk8s.redistribute_annotation import ANNOTATION
@@ -22,15 +31,6 @@ from reconcilers.frrk8s.unit_parts import (
     RouterPart,
     Unit,
     VrfPrefixes,
-)
-from reconcilers.frrk8s.values import (
-    Prefix,
-    address,
-    bfd_profile,
-    prefix,
-    prefixes_of,
-    shown_vrf,
-    vrf_name,
 )
 from reconcilers.redistribution import Redistribution
 from reconcilers.sliced_work import Pieces, Slices

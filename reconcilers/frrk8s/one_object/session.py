@@ -7,8 +7,8 @@ import re
 from collections.abc import Container
 from typing import Final
 
+from reconcilers.frrk8s.field_values import NANOSECONDS, address
 from reconcilers.frrk8s.unit_parts import Findings, NeighborKey, Session, Unit
-from reconcilers.frrk8s.values import NANOSECONDS, address
 from reconcilers.model import FieldRef, PasswordRef, PeerAs, SecretRef
 from resources.addresses import interface_errors
 from resources.durations import parse_duration

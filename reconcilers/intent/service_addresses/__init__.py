@@ -6,9 +6,7 @@ node, of the metadata service at 169.254.169.254. ClusterIPs, pod networks, pool
 configured by the administrator, and not subject to it.
 """
 
-from reconcilers.intent.service_addresses.judged import JudgedAddresses
-from reconcilers.intent.service_addresses.martians import martian
-from reconcilers.intent.service_addresses.rules import (
+from reconcilers.intent.service_addresses.address_rules import (
     AGGREGATE_TOO_SHORT,
     AddressChanges,
     AddressRules,
@@ -16,6 +14,8 @@ from reconcilers.intent.service_addresses.rules import (
     address_rules,
     unrestricted,
 )
+from reconcilers.intent.service_addresses.judged import JudgedAddresses
+from reconcilers.intent.service_addresses.martians import martian
 from reconcilers.intent.service_addresses.tracker import AddressRulesTracker
 
 __all__ = [

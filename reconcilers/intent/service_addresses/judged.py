@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, final
 
-from reconcilers.intent.service_addresses.rules import AddressChanges
+from reconcilers.intent.service_addresses.address_rules import AddressChanges
 from statedb import Key
 
 SINGLE_ADDRESSES: Final = 1024

@@ -16,6 +16,11 @@ from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses, Dialect, ReservedAddresses, extended
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import published
+from reconcilers.intent.service_addresses.address_rules import (
+    AddressChanges,
+    AddressRules,
+    address_rules,
+)
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.grants import Grants
 from reconcilers.intent.service_addresses.networks import (
@@ -24,11 +29,6 @@ from reconcilers.intent.service_addresses.networks import (
     of_dialect,
     of_tables,
     united,
-)
-from reconcilers.intent.service_addresses.rules import (
-    AddressChanges,
-    AddressRules,
-    address_rules,
 )
 from reconcilers.model import Peer, Problem
 from reconcilers.sliced_work import Pieces, Slices, changes_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
-from reconcilers.kernel.writer.values import Change, Reason, Routes, RouteTable
+from reconcilers.kernel.writer.protocol_messages import Change, Reason, Routes, RouteTable
 
 Changes: TypeAlias = dict[Reason, dict[RouteTable, list[bytes]]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconcilers.kernel.writer.protocol import CODEC, Message
-from reconcilers.kernel.writer.values import Health, Hello
+from reconcilers.kernel.writer.protocol_messages import Health, Hello
 from reconcilers.process.client import ProcessClient
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from reconcilers.kernel.writer.changes import packed
-from reconcilers.kernel.writer.values import Failure, Reason, RouteTable
+from reconcilers.kernel.writer.protocol_messages import Failure, Reason, RouteTable
 
 _REASONS: Final = {
     errno.EPERM: Reason.NOT_PERMITTED,

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from reconcilers.kernel.writer import listings, messages
-from reconcilers.kernel.writer.messages import RouteMessage
+from reconcilers.kernel.writer import listings, route_messages
 from reconcilers.kernel.writer.monitor import RouteEvent
 from reconcilers.kernel.writer.netlink import Kernel
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     BLACKHOLE,
     IPV4,
     IPV6,
@@ -23,6 +22,7 @@ from reconcilers.kernel.writer.values import (
     Resolution,
     TrackedAddress,
 )
+from reconcilers.kernel.writer.route_messages import RouteMessage
 
 IsOurs: TypeAlias = Callable[[RouteMessage, NextHopSet], bool]
 _Table: TypeAlias = tuple[int, int]
@@ -84,7 +84,7 @@ class ForeignRoutes:
         table = (route.table.table, route.table.family)
         if table in self._stale or route.prefix not in self._covers.get(table, ()):
             return
-        next_hops = messages.next_hops(event.octets, route)
+        next_hops = route_messages.next_hops(event.octets, route)
         if self._is_ours(route, next_hops):
             return
         if event.added:

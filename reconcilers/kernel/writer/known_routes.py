@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from reconcilers.kernel.writer.next_hop_groups import Group
-from reconcilers.kernel.writer.values import Routes, RouteTable, SetRoutes
+from reconcilers.kernel.writer.protocol_messages import Routes, RouteTable, SetRoutes
 
 LISTED: Final = 20_000
 """Routes of one piece of a listing."""

@@ -11,10 +11,10 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from reconcilers.kernel.writer import messages
-from reconcilers.kernel.writer.messages import ObjectMessage, RouteMessage
+from reconcilers.kernel.writer import route_messages
 from reconcilers.kernel.writer.netlink import HEADER, Kernel
-from reconcilers.kernel.writer.values import NextHopSet
+from reconcilers.kernel.writer.protocol_messages import NextHopSet
+from reconcilers.kernel.writer.route_messages import ObjectMessage, RouteMessage
 
 _ATTRIBUTES: Final = HEADER.size + 20
 _DESTINATION: Final = _ATTRIBUTES + 4
@@ -74,13 +74,13 @@ class RouteListing:
         """Yield the routes that a table can have: no cached ones."""
         for key, prefixes in self._prefixes.items():
             octets = self._first[key]
-            route = messages.parse_route(octets, 0, len(octets))
+            route = route_messages.parse_route(octets, 0, len(octets))
             if route is None:
                 continue
             length = route.prefix[:1]
             yield RouteGroup(
                 route,
-                messages.next_hops(octets, route),
+                route_messages.next_hops(octets, route),
                 [length + prefix[1:] for prefix in prefixes] or [route.prefix],
             )
 
@@ -97,14 +97,16 @@ class ObjectListing:
 
     def take(self, octets: bytes, at: int, end: int) -> None:
         """Take a message about an object."""
-        self.objects.append(messages.parse_object(octets, at, end))
+        self.objects.append(route_messages.parse_object(octets, at, end))
 
 
 def routes(kernel: Kernel, family: int, table: int = 0, protocol: int = 0) -> Iterator[RouteGroup]:
     """Read routes of the kernel; 0 is any table or protocol. Raises `OSError`."""
     listing = RouteListing()
     try:
-        kernel.dump(messages.GET_ROUTE, messages.listing(family, table, protocol), listing)
+        kernel.dump(
+            route_messages.GET_ROUTE, route_messages.listing(family, table, protocol), listing
+        )
     except OSError as error:
         if error.errno not in _EMPTY:
             raise
@@ -117,5 +119,5 @@ def routes(kernel: Kernel, family: int, table: int = 0, protocol: int = 0) -> It
 def objects(kernel: Kernel) -> list[ObjectMessage]:
     """Read the nexthop objects of the kernel. Raises `OSError`: EOPNOTSUPP where it has none."""
     listing = ObjectListing()
-    kernel.dump(messages.GET_NEXTHOP, messages.object_listing(), listing)
+    kernel.dump(route_messages.GET_NEXTHOP, route_messages.object_listing(), listing)
     return listing.objects

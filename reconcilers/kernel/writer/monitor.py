@@ -14,9 +14,9 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from reconcilers.kernel.writer import messages, netlink
-from reconcilers.kernel.writer.messages import RouteMessage
+from reconcilers.kernel.writer import netlink, route_messages
 from reconcilers.kernel.writer.netlink import Kernel
+from reconcilers.kernel.writer.route_messages import RouteMessage
 
 _SO_ATTACH_FILTER: Final = 26
 _LINK, _IPV4_ADDRESS, _IPV4_ROUTE, _IPV6_ADDRESS, _IPV6_ROUTE, _NEXTHOP = 1, 5, 7, 9, 11, 32
@@ -118,10 +118,10 @@ class Monitor:
                 overflow = True
                 continue
             for kind, flags, at, end in netlink.messages(octets):
-                if kind in (messages.NEW_ROUTE, messages.DELETE_ROUTE):
-                    route = messages.parse_route(octets, at, end)
+                if kind in (route_messages.NEW_ROUTE, route_messages.DELETE_ROUTE):
+                    route = route_messages.parse_route(octets, at, end)
                     if route is not None:
-                        added = kind == messages.NEW_ROUTE
+                        added = kind == route_messages.NEW_ROUTE
                         in_order.append(RouteEvent(added, flags, route, octets))
                     continue
                 objects = True

@@ -15,9 +15,9 @@ import errno
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from reconcilers.kernel.writer import listings, messages, netlink
+from reconcilers.kernel.writer import listings, netlink, route_messages
 from reconcilers.kernel.writer.netlink import Kernel
-from reconcilers.kernel.writer.values import BLACKHOLE, IPV4, IPV6, NextHop, NextHopSet
+from reconcilers.kernel.writer.protocol_messages import BLACKHOLE, IPV4, IPV6, NextHop, NextHopSet
 
 OBJECT_PROTOCOL: Final = 87
 """The protocol number of our nexthop objects; unassigned in the kernel and in iproute2."""
@@ -99,21 +99,25 @@ class NextHopGroups:
             if group.id:
                 return group
         members = self._members(next_hops, family)
-        identifier = self._create(lambda i: messages.group_object(i, OBJECT_PROTOCOL, members))
+        identifier = self._create(
+            lambda i: route_messages.group_object(i, OBJECT_PROTOCOL, members)
+        )
         return self._add(Group(identifier, *key))
 
     def move(self, group: Group, next_hops: NextHopSet) -> None:
         """Give a group of the kernel other next hops: all its routes have them at once."""
         members = self._members(next_hops, group.family or IPV6)
-        body = messages.group_object(group.id, OBJECT_PROTOCOL, members)
-        self._kernel.request(messages.NEW_NEXTHOP, netlink.REPLACE, body)
+        body = route_messages.group_object(group.id, OBJECT_PROTOCOL, members)
+        self._kernel.request(route_messages.NEW_NEXTHOP, netlink.REPLACE, body)
         self._set(group, next_hops)
 
     def remove(self, group: Group) -> None:
         """Remove a group; in the kernel its routes go with it."""
         if group.id:
             with _gone():
-                self._kernel.request(messages.DELETE_NEXTHOP, 0, messages.object_removal(group.id))
+                self._kernel.request(
+                    route_messages.DELETE_NEXTHOP, 0, route_messages.object_removal(group.id)
+                )
         self.forget(group)
 
     def forget(self, group: Group) -> None:
@@ -136,7 +140,7 @@ class NextHopGroups:
             if hop not in used:
                 with _gone():
                     self._kernel.request(
-                        messages.DELETE_NEXTHOP, 0, messages.object_removal(identifier)
+                        route_messages.DELETE_NEXTHOP, 0, route_messages.object_removal(identifier)
                     )
                 del self._hops[hop], self._hop_ids[identifier]
 
@@ -197,7 +201,9 @@ class NextHopGroups:
         return members
 
     def _create_hop(self, hop: NextHop, family: int) -> int:
-        identifier = self._create(lambda i: messages.hop_object(i, OBJECT_PROTOCOL, family, hop))
+        identifier = self._create(
+            lambda i: route_messages.hop_object(i, OBJECT_PROTOCOL, family, hop)
+        )
         self._hops[hop, family] = identifier
         self._hop_ids[identifier] = hop
         return identifier
@@ -217,7 +223,7 @@ class NextHopGroups:
                 continue
             try:
                 self._kernel.request(
-                    messages.NEW_NEXTHOP, netlink.CREATE | netlink.EXCL, body(identifier)
+                    route_messages.NEW_NEXTHOP, netlink.CREATE | netlink.EXCL, body(identifier)
                 )
             except FileExistsError:
                 continue

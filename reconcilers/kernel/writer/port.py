@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from reconcilers.kernel.writer.values import FromWriter, ToWriter
+from reconcilers.kernel.writer.protocol_messages import FromWriter, ToWriter
 
 
 class KernelWriter(Protocol):

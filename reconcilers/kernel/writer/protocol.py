@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from reconcilers.kernel.writer.values import VERSIONS, FromWriter, ToWriter
+from reconcilers.kernel.writer.protocol_messages import VERSIONS, FromWriter, ToWriter
 from reconcilers.process.codec import Codec, ProtocolError
 
 Message = ToWriter | FromWriter

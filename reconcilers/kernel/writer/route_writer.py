@@ -1,8 +1,9 @@
 """Makes the kernel's routes as batches ask, and knows which routes are ours.
 
-A route is ours if it has our protocol number and a nexthop object of ours, or `messages.MARK` where
-kernels have no such objects. Protocol, table and metric are no proof: other programs use the same. A
-route is created only where none is (NLM_F_EXCL), and replaced only where the present one is ours.
+A route is ours if it has our protocol number and a nexthop object of ours, or `route_messages.MARK`
+where kernels have no such objects. Protocol, table and metric are no proof: other programs use the
+same. A route is created only where none is (NLM_F_EXCL), and replaced only where the present one is
+ours.
 
 What a batch has and the kernel has, too, is not written again, so that adopting the routes of a former
 writer costs one listing.
@@ -15,15 +16,14 @@ import time
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from reconcilers.kernel.writer import listings, messages, netlink
+from reconcilers.kernel.writer import listings, netlink, route_messages
 from reconcilers.kernel.writer.changes import Changes, note, packed
 from reconcilers.kernel.writer.failures import Failures
 from reconcilers.kernel.writer.known_routes import KnownRoutes
-from reconcilers.kernel.writer.messages import RouteMessage, RouteRequests
 from reconcilers.kernel.writer.netlink import Kernel, Rejected
 from reconcilers.kernel.writer.next_hop_groups import Group, NextHopGroups, normal
 from reconcilers.kernel.writer.protocol import prefixes as cut
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     IPV4,
     IPV6,
     Batch,
@@ -35,6 +35,7 @@ from reconcilers.kernel.writer.values import (
     RouteTable,
     Settings,
 )
+from reconcilers.kernel.writer.route_messages import RouteMessage, RouteRequests
 
 _GONE: Final = frozenset({errno.ESRCH, errno.ENOENT})
 
@@ -193,7 +194,7 @@ class RouteWriter:
             if not any(self._is_object_gone(each, group) for each in rejected):
                 break
             self._notice(self.reread_objects(), due)
-            due = [messages.destination(each.request) for each in rejected]
+            due = [route_messages.destination(each.request) for each in rejected]
         self._reject(table, next_hops, rejected, failures)
 
     def _write(self, table: RouteTable, due: Collection[bytes], group: Group) -> list[Rejected]:
@@ -205,7 +206,7 @@ class RouteWriter:
         rejected = []
         for each in self._request(netlink.REPLACE, table, group, replaced):
             if each.error in _GONE and not self._is_object_gone(each, group):
-                self.known.forget(table, (messages.destination(each.request),))
+                self.known.forget(table, (route_messages.destination(each.request),))
             else:
                 rejected.append(each)
         created = [prefix for prefix in due if prefix not in known] if replaced else due
@@ -218,8 +219,8 @@ class RouteWriter:
         """Send requests for new routes and confirm the routes that the kernel took."""
         if not prefixes:
             return []
-        rejected = self._send(messages.NEW_ROUTE, flags, table, group, prefixes)
-        failed = {messages.destination(each.request) for each in rejected}
+        rejected = self._send(route_messages.NEW_ROUTE, flags, table, group, prefixes)
+        failed = {route_messages.destination(each.request) for each in rejected}
         self.known.confirm(
             table, [p for p in prefixes if p not in failed] if failed else prefixes, group
         )
@@ -229,10 +230,10 @@ class RouteWriter:
         self, kind: int, flags: int, table: RouteTable, group: Group, prefixes: Collection[bytes]
     ) -> list[Rejected]:
         if group.id:
-            forwarding, type_ = messages.by_object(group.id), messages.UNICAST
+            forwarding, type_ = route_messages.by_object(group.id), route_messages.UNICAST
         else:
-            forwarding = messages.by_next_hops(group.next_hops, table.family)
-            type_ = messages.type_of(group.next_hops)
+            forwarding = route_messages.by_next_hops(group.next_hops, table.family)
+            type_ = route_messages.type_of(group.next_hops)
         requests = RouteRequests(kind, flags, table, self._protocol, forwarding, type_)
         return [
             each
@@ -252,7 +253,9 @@ class RouteWriter:
         failures: Failures,
     ) -> None:
         """Note failures; a route that exists may be ours, if we lost track of it."""
-        exists = [messages.destination(r.request) for r in rejected if r.error == errno.EEXIST]
+        exists = [
+            route_messages.destination(r.request) for r in rejected if r.error == errno.EEXIST
+        ]
         occupied = self.known.occupied.setdefault(table, set())
         others = self.known.foreign.get(table, ())
         if any(prefix not in occupied and prefix not in others for prefix in exists):
@@ -266,7 +269,7 @@ class RouteWriter:
                 failures.add(table, (prefix,), errno.EEXIST, "")
         for each in rejected:
             if each.error != errno.EEXIST:
-                prefix = messages.destination(each.request)
+                prefix = route_messages.destination(each.request)
                 self._fail(table, (prefix,), each.error, each.text, failures)
 
     def _replace_found(
@@ -311,9 +314,9 @@ class RouteWriter:
             # Ascending, the kernel searches ever more empty places of its trie.
             ours.sort(reverse=True)
             failed = set()
-            for each in self._send(messages.DELETE_ROUTE, 0, table, group, ours):
+            for each in self._send(route_messages.DELETE_ROUTE, 0, table, group, ours):
                 if each.error not in _GONE:
-                    prefix = messages.destination(each.request)
+                    prefix = route_messages.destination(each.request)
                     failed.add(prefix)
                     failures.add(table, (prefix,), each.error, each.text)
             self.known.forget(table, [p for p in ours if p not in failed] if failed else ours)

@@ -16,13 +16,11 @@ from typing import Final
 from reconcilers.kernel.writer.changes import Changes, changes_of, note, packed
 from reconcilers.kernel.writer.foreign_routes import ForeignRoutes
 from reconcilers.kernel.writer.kernel_features import has_objects, refusal
-from reconcilers.kernel.writer.messages import RouteMessage
 from reconcilers.kernel.writer.monitor import Events, LinkLost, Monitor
 from reconcilers.kernel.writer.netlink import Kernel
 from reconcilers.kernel.writer.protocol import CODEC, Message
 from reconcilers.kernel.writer.protocol_lock import ProtocolLock
-from reconcilers.kernel.writer.route_writer import RouteWriter
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     Batch,
     Cause,
     Changed,
@@ -39,6 +37,8 @@ from reconcilers.kernel.writer.values import (
     Settings,
     Track,
 )
+from reconcilers.kernel.writer.route_messages import RouteMessage
+from reconcilers.kernel.writer.route_writer import RouteWriter
 from reconcilers.process.codec import ProtocolError, VersionError
 from reconcilers.process.connection import AgentTooSlowError, Connection, is_trusted
 from reconcilers.process.log import log

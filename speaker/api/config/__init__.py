@@ -4,6 +4,14 @@ No work is done here. Times are whole seconds, addresses are text in canonical f
 four octets. An invalid value is rejected when it is created, by an error that names the field.
 """
 
+from speaker.api.config.config_checks import (
+    BGP_PORT,
+    DEFAULT_FAMILIES,
+    MAX_UINT32,
+    InvalidConfig,
+    check_asn,
+    check_next_hop,
+)
 from speaker.api.config.instance import (
     Confederation,
     InstanceConfig,
@@ -21,14 +29,6 @@ from speaker.api.config.peer import (
     PeerAs,
     PeerConfig,
     PeerSettings,
-)
-from speaker.api.config.values import (
-    BGP_PORT,
-    DEFAULT_FAMILIES,
-    MAX_UINT32,
-    InvalidConfig,
-    check_asn,
-    check_next_hop,
 )
 
 __all__ = [

@@ -6,8 +6,7 @@ import ipaddress
 
 import msgspec
 
-from speaker.api.config.peer import Import
-from speaker.api.config.values import (
+from speaker.api.config.config_checks import (
     MAX_UINT32,
     InvalidConfig,
     check_asn,
@@ -15,6 +14,7 @@ from speaker.api.config.values import (
     check_next_hop,
     check_range,
 )
+from speaker.api.config.peer import Import
 from speaker.nlri import parse_prefixes
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from speaker.api.config.values import (
+from speaker.api.config.config_checks import (
     BGP_PORT,
     DEFAULT_FAMILIES,
     INTERFACE_NAME,

@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from cells.bfd import following
 from cells.bfd.following import SILENT_SECONDS, START_SECONDS, BfdClient, BfdFollower
 from cells.hive import Health
-from reconcilers.bfd.process.values import (
+from reconcilers.bfd.process.process_messages import (
     CODEC,
     Change,
     Changes,
@@ -35,7 +35,7 @@ from reconcilers.model import Instance, ObjectRef, Peer
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from speaker.api import BfdProfile, PathDown, StateChanged
-from speaker.bfd.values import Diagnostic, SessionKey, State
+from speaker.bfd.session_values import Diagnostic, SessionKey, State
 from statedb import Database
 from tests.reconcilers.bfd.build import status_of
 from tests.support import looptime

@@ -13,7 +13,7 @@ from cells.api.resource import BadRequestError, NoBody
 from cells.kernel.api import approve_action, kernel_route_resource
 from cells.node import ThisNode
 from cells.options import NodeOptions
-from reconcilers.kernel.writer.values import Reason
+from reconcilers.kernel.writer.protocol_messages import Reason
 from reconcilers.model import ObjectRef, Peer
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from cells.kernel.metrics import KernelMetrics
-from reconcilers.kernel.writer.values import Cause, Change, Changed, Reason, Routes
+from reconcilers.kernel.writer.protocol_messages import Cause, Change, Changed, Reason, Routes
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.memory_writer import MemoryWriter

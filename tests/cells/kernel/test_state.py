@@ -6,7 +6,7 @@ import asyncio
 
 from cells.kernel.state import INTERVAL_SECONDS, KernelState
 from reconcilers.kernel.options import FibOptions
-from reconcilers.kernel.writer.values import Health
+from reconcilers.kernel.writer.protocol_messages import Health
 from reconcilers.kernel_state import KernelSettings
 from speaker.api import NO_PATHS
 from tests.cells.kernel.jobs import TestJobs

@@ -24,7 +24,7 @@ from cells.sources.resources import ApplyTraceLinks
 from reconcilers.kernel.answers import Answers
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.writer.client import WriterClient
-from reconcilers.kernel.writer.values import Goodbye
+from reconcilers.kernel.writer.protocol_messages import Goodbye
 from reconcilers.tables import IntentTables
 from statedb import Database
 from tests.support import looptime

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reconcilers.bfd.process.values import SessionStatus
-from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
+from reconcilers.bfd.process.process_messages import SessionStatus
+from speaker.bfd.session_values import Diagnostic, SessionKey, Settings, State
 
 
 def status_of(

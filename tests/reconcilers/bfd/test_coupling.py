@@ -10,9 +10,9 @@ from reconcilers.bfd.coupling import (
     REMEMBERED_SECONDS,
     Coupling,
 )
-from reconcilers.bfd.process.values import Change
+from reconcilers.bfd.process.process_messages import Change
 from speaker.api import PathDown
-from speaker.bfd.values import Diagnostic, SessionKey, State
+from speaker.bfd.session_values import Diagnostic, SessionKey, State
 from tests.reconcilers.bfd.build import status_of
 
 KEY = SessionKey("192.0.2.9", "")

@@ -10,7 +10,7 @@ from reconcilers.apply.to_speaker import peer_config
 from reconcilers.bfd.wanted import wanted_session
 from resources.host.network import Host
 from speaker.api import PeerConfig
-from speaker.bfd.values import SessionKey, Settings, State
+from speaker.bfd.session_values import SessionKey, Settings, State
 from speaker.engine.effect_of_change import Effect, effect_of
 from tests.reconcilers.metallb.build import MetalLBNode
 from tests.reconcilers.metallb.objects import advertisement, peer, pool, profile

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reconcilers.bfd.process.values import Change, Message, RemoveSessions, SetSessions, Statuses
+from reconcilers.bfd.process.process_messages import (
+    Change,
+    Message,
+    RemoveSessions,
+    SetSessions,
+    Statuses,
+)
 from reconcilers.bfd.reconciler import KEPT_SECONDS, BfdSessions
 from reconcilers.model import (
     Instance,
@@ -16,7 +22,7 @@ from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from resources.tables import Tables
 from speaker.api import BfdProfile
-from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
+from speaker.bfd.session_values import Diagnostic, SessionKey, Settings, State
 from statedb import Database
 from tests.reconcilers.bfd.build import status_of
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reconcilers.bfd.process.values import Discarded, ProcessStatus
+from reconcilers.bfd.process.process_messages import Discarded, ProcessStatus
 from reconcilers.bfd.rows import NO_ADDRESS, counters_row, process_row, session_row
 from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess
 from reconcilers.model import Peer
 from speaker.api import BfdProfile
-from speaker.bfd.values import Key, SessionKey, Settings, State
+from speaker.bfd.session_values import Key, SessionKey, Settings, State
 from tests.reconcilers.bfd.build import status_of
 
 PEER = Peer("i", "p", "192.0.2.9", None, 65010, bfd=BfdProfile(name="quick", strict=True))

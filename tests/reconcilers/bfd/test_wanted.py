@@ -12,7 +12,7 @@ from reconcilers.bfd.wanted import bfd_settings, shared_settings, wanted_session
 from reconcilers.model import Instance, ObjectRef, Peer
 from resources.host.network import Device, Host
 from speaker.api import BfdProfile
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.session_values import SessionKey, Settings
 
 INSTANCE = Instance("i", None, 65001, "192.0.2.1", None, ObjectRef("Router", "", "r"))
 PEER = Peer("i", "p", "192.0.2.9", None, 65010, bfd=BfdProfile())

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from reconcilers.frrk8s import values
+from reconcilers.frrk8s import field_values
 from reconcilers.frrk8s.merge import Merge, Merger, union
 from reconcilers.frrk8s.router_rows import SortedPrefixes
 from reconcilers.frrk8s.unit_parts import Unit
@@ -277,7 +277,7 @@ def test_sorted_prefixes_follow_every_change(
         {f"10.{n >> 4}.{n & 15}.0/24" if n % 3 else f"2001:db8:{n:x}::/48" for n in of_object}
         for of_object in objects
     ]
-    parts = [frozenset(map(values.prefix, texts)) for texts in made]
+    parts = [frozenset(map(field_values.prefix, texts)) for texts in made]
     originated = SortedPrefixes()
     for numbers in history:
         texts = {text for key in numbers for text in made[key]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from reconcilers.kernel.batches import split
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     Batch,
     Cause,
     Change,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcilers.kernel import installed, wanted_tables
-from reconcilers.kernel.writer.values import FromWriter, Reason
+from reconcilers.kernel.writer.protocol_messages import FromWriter, Reason
 from reconcilers.target import comparison, verification
 from reconcilers.target.verification import Verification
 from speaker.api import NO_PATHS, BestPathChange, PathSet

@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from reconcilers.kernel import batch_spans
-from reconcilers.kernel.writer.values import MAX_ROUTES, Reason
+from reconcilers.kernel.writer.protocol_messages import MAX_ROUTES, Reason
 from reconcilers.target import runner
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcilers.kernel.failed_routes import FailedRoutes, RouteFailure
-from reconcilers.kernel.writer.values import Reason
+from reconcilers.kernel.writer.protocol_messages import Reason
 
 PREFIXES = [bytes((24, 10, 0, n)) for n in range(8)]
 FAILURES = [

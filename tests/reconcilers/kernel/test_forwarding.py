@@ -5,8 +5,8 @@ from __future__ import annotations
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules
 from reconcilers.kernel.reasons import NotInstalled, Reason
 from reconcilers.kernel.routing import Hop, HostRouting
-from reconcilers.kernel.writer.values import BLACKHOLE as BLACKHOLE_HOPS
-from reconcilers.kernel.writer.values import NextHop
+from reconcilers.kernel.writer.protocol_messages import BLACKHOLE as BLACKHOLE_HOPS
+from reconcilers.kernel.writer.protocol_messages import NextHop
 from resources.host import Host
 from speaker.api import BestPath
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family

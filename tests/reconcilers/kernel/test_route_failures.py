@@ -6,7 +6,7 @@ import pytest
 
 from reconcilers.kernel.failed_routes import RouteFailure
 from reconcilers.kernel.route_failures import ERRORS, FIRST_RETRY, LAST_RETRY, RouteFailures
-from reconcilers.kernel.writer.values import Reason, RouteTable
+from reconcilers.kernel.writer.protocol_messages import Reason, RouteTable
 
 MAIN = RouteTable(254, 2, 20)
 VRF = RouteTable(10, 2, 20)

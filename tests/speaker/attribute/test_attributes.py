@@ -15,7 +15,7 @@ from speaker.attribute import (
     encode_attributes,
     frame_attributes,
 )
-from speaker.attribute.rules import ATTRIBUTE_RULES
+from speaker.attribute.attribute_rules import ATTRIBUTE_RULES
 from speaker.errors import BgpError, NotificationError
 from speaker.negotiated import Negotiated
 

@@ -12,7 +12,7 @@ from speaker.bfd.engine import Engine, Origin, StateChange
 from speaker.bfd.packet import Packet, decode
 from speaker.bfd.poll_sequence import PollSequence
 from speaker.bfd.session import Session
-from speaker.bfd.values import SessionKey, Settings, State
+from speaker.bfd.session_values import SessionKey, Settings, State
 
 MS = 1_000
 SECOND = 1_000_000

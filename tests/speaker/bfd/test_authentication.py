@@ -8,7 +8,7 @@ import pytest
 
 from speaker.bfd.authentication import ReceivedSequence, accepted_sequence, sign
 from speaker.bfd.packet import Packet, decode, encode
-from speaker.bfd.values import Discard, Key, Settings
+from speaker.bfd.session_values import Discard, Key, Settings
 from tests.speaker.bfd.test_packet import PACKET
 
 KEY = Key(7, b"secret")

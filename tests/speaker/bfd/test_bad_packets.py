@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from speaker.bfd.authentication import sign
 from speaker.bfd.engine import Origin
 from speaker.bfd.packet import encode
-from speaker.bfd.values import Discard, Key, Settings, State
+from speaker.bfd.session_values import Discard, Key, Settings, State
 from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Pair, variables_of
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from speaker.bfd.engine import Engine, Origin
 from speaker.bfd.packet import encode
-from speaker.bfd.values import Diagnostic, Discard, Key, Settings, State
+from speaker.bfd.session_values import Diagnostic, Discard, Key, Settings, State
 from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Pair, key_of, new_engine, variables_of
 from tests.speaker.bfd.test_packet import PACKET
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from speaker.bfd.neighbor import UNKNOWN, neighbor_of, neighbor_of_saved
-from speaker.bfd.values import Settings, State
+from speaker.bfd.session_values import Settings, State
 from tests.speaker.bfd.build import Pair
 from tests.speaker.bfd.test_packet import PACKET
 

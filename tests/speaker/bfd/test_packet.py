@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speaker.bfd.packet import HEADER, Packet, decode, encode
-from speaker.bfd.values import Discard, State
+from speaker.bfd.session_values import Discard, State
 
 GOOD = bytes.fromhex("20c80318 00000001 00000002 0000c350 0000c350 00000000")
 PACKET = Packet(

@@ -14,7 +14,7 @@ from speaker.bfd import engine
 from speaker.bfd.engine import Engine, Origin
 from speaker.bfd.packet import encode
 from speaker.bfd.session import Session
-from speaker.bfd.values import Key, Settings, State
+from speaker.bfd.session_values import Key, Settings, State
 from tests.speaker.bfd.build import (
     LEFT,
     MS,

@@ -16,7 +16,7 @@ from speaker.bfd.authentication import sign
 from speaker.bfd.engine import Engine, Origin
 from speaker.bfd.packet import Packet, decode, encode
 from speaker.bfd.session import Session
-from speaker.bfd.values import Diagnostic, Discard, Key, Settings, State
+from speaker.bfd.session_values import Diagnostic, Discard, Key, Settings, State
 from tests.speaker.bfd.build import (
     LEFT,
     MS,

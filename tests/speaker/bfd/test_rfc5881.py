@@ -14,13 +14,13 @@ import pytest
 from speaker.bfd.echo_socket import ECHO_PORT
 from speaker.bfd.engine import Origin
 from speaker.bfd.packet import encode
+from speaker.bfd.session_values import Discard, Key, SessionKey, Settings, State
 from speaker.bfd.transport import (
     MULTIHOP_PORT,
     SINGLE_HOP_PORT,
     SOURCE_PORTS,
     sending_socket,
 )
-from speaker.bfd.values import Discard, Key, SessionKey, Settings, State
 from tests.speaker.bfd.build import LEFT, RIGHT, key_of, new_engine
 from tests.speaker.bfd.test_packet import PACKET
 

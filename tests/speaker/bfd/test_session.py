@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from speaker.bfd.engine import Origin
 from speaker.bfd.packet import encode
 from speaker.bfd.recent import WINDOW
-from speaker.bfd.values import Diagnostic, Key, Settings, State
+from speaker.bfd.session_values import Diagnostic, Key, Settings, State
 from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Delivery, Pair, good, lost, new_engine
 
 FAST = Settings(desired_min_tx=50 * MS, required_min_rx=50 * MS)

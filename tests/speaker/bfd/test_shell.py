@@ -17,9 +17,9 @@ from speaker.bfd import transport
 from speaker.bfd.echo_socket import EchoSocket, Neighbor
 from speaker.bfd.engine import Origin
 from speaker.bfd.packet import encode
+from speaker.bfd.session_values import SessionKey, Settings, State
 from speaker.bfd.shell import MAX_PACKETS_PER_TURN, Shell
 from speaker.bfd.state_file import SLOT_OCTETS, StateFile
-from speaker.bfd.values import SessionKey, Settings, State
 from tests.speaker.bfd.build import new_engine
 from tests.speaker.bfd.test_packet import PACKET
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from speaker.bfd.session_values import Diagnostic, Saved, SessionKey, State
 from speaker.bfd.state_file import MAGIC, SLOT_OCTETS, StateFile
-from speaker.bfd.values import Diagnostic, Saved, SessionKey, State
 
 SAVED = Saved(
     SessionKey("fe80::1", "fe80::2", "eth0"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from speaker.bfd.session_values import Diagnostic, State
 from speaker.bfd.state_machine import transition
-from speaker.bfd.values import Diagnostic, State
 
 LOST = (State.DOWN, Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN)
 UP = (State.UP, Diagnostic.NONE)

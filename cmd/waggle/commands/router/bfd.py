@@ -23,12 +23,12 @@ from cells.bfd.following import PROGRAM, BfdClient, BfdFollower
 from cells.hive.child_process import ChildEndedError, ChildProcess, stay_connected
 from cells.hive.jobs import WITHOUT_END
 from cells.serve.bfd import bfd_item
-from reconcilers.bfd.process.values import CODEC, Change, Hello
+from reconcilers.bfd.process.process_messages import CODEC, Change, Hello
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.target import Runner
 from resources.enumeration import enumerate_objects
 from speaker.api import DynamicPeerConfig, Event, PeerConfig
-from speaker.bfd.values import Key
+from speaker.bfd.session_values import Key
 from speaker.server import Speaker
 from waggle.commands.router.config import INSTANCE, Config
 from waggle.commands.router.file_rows import FileRows

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
+from reconcilers.bfd.process.process_messages import CODEC, REPORT_SECONDS, Hello
 from reconcilers.bfd.process.realtime import RealTime
 from reconcilers.bfd.process.service import Policy, Service
-from reconcilers.bfd.process.values import CODEC, REPORT_SECONDS, Hello
-from speaker.bfd.values import SessionKey, Settings, State
+from speaker.bfd.session_values import SessionKey, Settings, State
 
 ALONE = 600.0
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from reconcilers.bfd.process.process_messages import Changes, ProcessStatus, RemoveSessions
 from reconcilers.bfd.process.service import BY_KERNEL
-from reconcilers.bfd.process.values import Changes, ProcessStatus, RemoveSessions
 from speaker.bfd.packet import encode
+from speaker.bfd.session_values import Diagnostic, SessionKey, Settings, State
 from speaker.bfd.transport import SINGLE_HOP_PORT
-from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
 from tests.speaker.bfd.test_packet import PACKET
 from tests.support.bfd_process import bfd_in
 from tests.support.netns import Link

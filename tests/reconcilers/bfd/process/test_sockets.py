@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from reconcilers.bfd.process.process_messages import ProcessStatus, SetSessions, Statuses, Wanted
 from reconcilers.bfd.process.service import BY_KERNEL
-from reconcilers.bfd.process.values import ProcessStatus, SetSessions, Statuses, Wanted
 from speaker.bfd.packet import Packet, encode
+from speaker.bfd.session_values import Discard, SessionKey, Settings, State
 from speaker.bfd.transport import MULTIHOP_PORT, SINGLE_HOP_PORT
-from speaker.bfd.values import Discard, SessionKey, Settings, State
 from tests.speaker.bfd.test_packet import PACKET
 from tests.support.bfd_process import BfdProcess, bfd_in
 from tests.support.netns import Link, router_between

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from reconcilers.frrk8s.field_values import prefix
 from reconcilers.frrk8s.one_object import imported_elsewhere, routed_vrfs
-from reconcilers.frrk8s.values import prefix
 from tests.reconcilers.frrk8s.build import neighbor, router, unit
 from tests.reconcilers.frrk8s.one_object import compiled, of_router
 

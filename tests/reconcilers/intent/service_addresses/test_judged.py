@@ -6,8 +6,8 @@ import pytest
 
 from reconcilers.address_set import AddressSet
 from reconcilers.intent.service_addresses import judged
+from reconcilers.intent.service_addresses.address_rules import AddressChanges
 from reconcilers.intent.service_addresses.judged import JudgedAddresses
-from reconcilers.intent.service_addresses.rules import AddressChanges
 from reconcilers.prefixes import host_route
 
 OBJECTS = {"a": "192.0.2.1", "b": "192.0.2.9", "c": "2001:db8::1", "d": "2001:db8::9"}

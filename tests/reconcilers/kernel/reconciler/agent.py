@@ -6,7 +6,7 @@ import msgspec
 
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     IPV4,
     KernelRoute,
     NextHop,

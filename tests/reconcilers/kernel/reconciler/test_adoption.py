@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.kernel.writer.values import IPV4, RouteTable
+from reconcilers.kernel.writer.protocol_messages import IPV4, RouteTable
 from reconcilers.model import Instance
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     MAX_ROUTES,
     Cause,
     Change,

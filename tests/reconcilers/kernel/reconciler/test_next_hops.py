@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcilers.kernel.writer.values import Move, TrackedAddress
+from reconcilers.kernel.writer.protocol_messages import Move, TrackedAddress
 from resources.host import Host
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST

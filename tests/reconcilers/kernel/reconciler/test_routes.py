@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconcilers.kernel.answers import ANSWER_SECONDS
 from reconcilers.kernel.batches import MIN_ROUTES, split
 from reconcilers.kernel.installed import IN_FLIGHT, URGENT_IN_FLIGHT
-from reconcilers.kernel.writer.values import MAX_ROUTES, Batch
+from reconcilers.kernel.writer.protocol_messages import MAX_ROUTES, Batch
 from reconcilers.model import Instance, Peer, PrefixRule
 from reconcilers.target.comparison import SLICE_PARTS
 from speaker.api import NO_PATHS, BestPathChange, InstanceRemoved, PathSet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcilers.kernel.writer.values import TrackedAddress
+from reconcilers.kernel.writer.protocol_messages import TrackedAddress
 from reconcilers.model import NextHops
 from speaker.api import UNREACHABLE
 from tests.reconcilers.kernel.build import octets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from reconcilers.kernel.writer.values import Move
+from reconcilers.kernel.writer.protocol_messages import Move
 from speaker.api import NO_PATHS, BestPathChange, PathSet, SelectionEnd, TableBegin, TableEnd
 from speaker.nlri import IPV4_UNICAST, Family
 from tests.reconcilers.kernel.reconciler.agent import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from reconcilers.kernel.writer.values import IPV4, RouteTable, TrackedAddress
+from reconcilers.kernel.writer.protocol_messages import IPV4, RouteTable, TrackedAddress
 from reconcilers.model import Instance, InstanceImport
 from tests.reconcilers.kernel.build import octets, path, paths
 from tests.reconcilers.kernel.reconciler.agent import (

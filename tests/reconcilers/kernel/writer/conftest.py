@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconcilers.kernel.writer.values import NextHop
+from reconcilers.kernel.writer.protocol_messages import NextHop
 from tests.support.kernel_writer import WriterProcess, hop, index, writer_in
 from tests.support.netns import DEVICE, Link, Namespace
 

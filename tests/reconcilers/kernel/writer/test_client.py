@@ -16,7 +16,7 @@ from cells.hive import Health as ScopeHealth
 from cells.hive.child_process import ChildProcess
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.kernel.writer.protocol import CODEC
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     Batch,
     Freed,
     FromWriter,

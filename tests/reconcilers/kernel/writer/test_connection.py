@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcilers.kernel.writer.values import Hello
+from reconcilers.kernel.writer.protocol_messages import Hello
 from tests.reconcilers.kernel.writer.conftest import Ground
 from tests.support.kernel_writer import WriterProcess, routes
 from tests.support.netns import has_all_users

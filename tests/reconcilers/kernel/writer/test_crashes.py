@@ -8,7 +8,13 @@ import time
 import pytest
 
 from reconcilers.kernel.writer.protocol import prefixes
-from reconcilers.kernel.writer.values import Batch, Confirmed, NextHopSet, Routes, SetRoutes
+from reconcilers.kernel.writer.protocol_messages import (
+    Batch,
+    Confirmed,
+    NextHopSet,
+    Routes,
+    SetRoutes,
+)
 from tests.reconcilers.kernel.writer.conftest import Ground
 from tests.support.kernel_writer import MAIN, WriterProcess, gateways, routes, wire
 from tests.support.netns import DEVICE

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from reconcilers.kernel.options import MAIN_TABLE
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     IPV4,
     KernelRoute,
     NextHopSet,

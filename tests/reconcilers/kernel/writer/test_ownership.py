@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     BLACKHOLE,
     Cause,
     Change,

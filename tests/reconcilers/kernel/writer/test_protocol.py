@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
-from reconcilers.kernel.writer import values
+from reconcilers.kernel.writer import protocol_messages
 from reconcilers.kernel.writer.protocol import CODEC, Message, prefixes
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     BLACKHOLE,
     IPV4,
     IPV6,
@@ -81,8 +81,8 @@ def test_a_stream_may_be_cut_anywhere() -> None:
 
 def test_every_kind_of_message_is_tested() -> None:
     assert {type(message) for message in MESSAGES} == {
-        *values.ToWriter.__args__,
-        *values.FromWriter.__args__,
+        *protocol_messages.ToWriter.__args__,
+        *protocol_messages.FromWriter.__args__,
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconcilers.kernel.writer.protocol import prefixes
-from reconcilers.kernel.writer.values import Health, Reason, Settings
+from reconcilers.kernel.writer.protocol_messages import Health, Reason, Settings
 from tests.reconcilers.kernel.writer.conftest import OTHER, Ground
 from tests.support.kernel_writer import WriterProcess, gateways, routes, wire
 from tests.support.netns import DEVICE

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     BLACKHOLE,
     IPV4,
     IPV6,

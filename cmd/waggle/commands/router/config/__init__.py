@@ -4,7 +4,7 @@
 """
 
 from waggle.commands.router.config.file import INSTANCE, Config, route_to_wire
+from waggle.commands.router.config.file_values import ConfigError
 from waggle.commands.router.config.load import load
-from waggle.commands.router.config.values import ConfigError
 
 __all__ = ["INSTANCE", "Config", "ConfigError", "load", "route_to_wire"]

@@ -20,14 +20,14 @@ from speaker.api import (
     PeerConfig,
     Policy,
 )
-from speaker.bfd.values import Key
+from speaker.bfd.session_values import Key
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from waggle.commands.router.config.bfd import BfdSettings
 from waggle.commands.router.config.bmp import Bmp
+from waggle.commands.router.config.file_values import Asn, ConfigError, Port, Value, with_key
 from waggle.commands.router.config.kernel import Kernel
 from waggle.commands.router.config.kernel_source import KernelSource
 from waggle.commands.router.config.neighbor import Neighbor
-from waggle.commands.router.config.values import Asn, ConfigError, Port, Value, with_key
 from waggle.commands.router.policies import PolicyFile, PrefixList, check_prefixes
 
 INSTANCE = "router"

@@ -8,8 +8,8 @@ import msgspec
 
 from resources.manifests.yamlfile import YamlError, parse_yaml
 from waggle.commands.router.config.file import Config
+from waggle.commands.router.config.file_values import ConfigError
 from waggle.commands.router.config.problems import problems
-from waggle.commands.router.config.values import ConfigError
 
 MAX_FILE = 64 * 1024 * 1024
 """Octets."""

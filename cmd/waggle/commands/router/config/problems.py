@@ -19,8 +19,8 @@ from speaker.api import DynamicPeerConfig, InvalidConfig, InvalidSecret, PeerCon
 from speaker.rib.policy import InvalidTerm, compile_export
 from waggle.commands.router.config.bfd import BfdSettings
 from waggle.commands.router.config.file import Config, duplicates
+from waggle.commands.router.config.file_values import ConfigError, key_of, with_key
 from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
-from waggle.commands.router.config.values import ConfigError, key_of, with_key
 from waggle.commands.router.policies import PolicyFile, PrefixList
 
 MAX_PROBLEMS: Final = 50

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from reconcilers.kernel.writer import netlink
 from reconcilers.kernel.writer.netlink import HEADER, attribute, attributes, number
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     BLACKHOLE,
     IPV4,
     NextHop,

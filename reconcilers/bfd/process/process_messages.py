@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple, TypeAlias
 
 from reconcilers.process.codec import Codec
-from speaker.bfd.values import SessionKey, Settings, State
+from speaker.bfd.session_values import SessionKey, Settings, State
 
 REPORT_SECONDS: Final = 5.0
 """From one report of all sessions to the next one; changes of state are reported at once."""

@@ -9,12 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from reconcilers.kernel.writer import listings, messages, netlink
+from reconcilers.kernel.writer import listings, netlink, route_messages
 from reconcilers.kernel.writer.changes import Changes, changes_of, note
 from reconcilers.kernel.writer.failures import Failures, reason_of
 from reconcilers.kernel.writer.netlink import Kernel, Listing, Rejected
-from reconcilers.kernel.writer.route_writer import RouteWriter
-from reconcilers.kernel.writer.values import (
+from reconcilers.kernel.writer.protocol_messages import (
     BLACKHOLE,
     IPV4,
     IPV6,
@@ -27,6 +26,7 @@ from reconcilers.kernel.writer.values import (
     SetRoutes,
     Settings,
 )
+from reconcilers.kernel.writer.route_writer import RouteWriter
 from tests.support.kernel_writer import hop, wire
 
 MAIN = RouteTable(254, IPV4, 20)
@@ -68,7 +68,7 @@ def route(prefix: str, *attributes: bytes, family: int = IPV4, protocol: int = 1
     address = octets[1:].ljust(4 if family == IPV4 else 16, b"\0")
     body = struct.pack("=BBBBBBBBI", family, length, 0, 0, 254, protocol, 0, 1, 0)
     fixed = (netlink.number(15, 254), netlink.attribute(1, address), netlink.number(6, 20))
-    return answer(messages.NEW_ROUTE, body + b"".join((*fixed, *attributes)))
+    return answer(route_messages.NEW_ROUTE, body + b"".join((*fixed, *attributes)))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_full_table_fails_the_routes_that_it_does_not_take(error: int, *, obje
     full = wire("10.2.0.0/16")
 
     def refuse(kind: int, request: bytes) -> tuple[int, str] | None:
-        is_full = kind == messages.NEW_ROUTE and messages.destination(request) == full
+        is_full = kind == route_messages.NEW_ROUTE and route_messages.destination(request) == full
         return (error, "") if is_full else None
 
     writer = RouteWriter(StandIn(refuse), Settings(), objects=objects)
@@ -112,7 +112,7 @@ def test_a_full_table_fails_the_routes_that_it_does_not_take(error: int, *, obje
 
 def test_objects_that_cannot_be_made_fail_their_routes_alone() -> None:
     def refuse(kind: int, request: bytes) -> tuple[int, str] | None:
-        is_bad = kind == messages.NEW_NEXTHOP and netlink.number(5, 9) in request
+        is_bad = kind == route_messages.NEW_NEXTHOP and netlink.number(5, 9) in request
         return (errno.ENODEV, "Invalid device index") if is_bad else None
 
     writer = RouteWriter(StandIn(refuse), Settings(), objects=True)
@@ -133,7 +133,7 @@ def test_objects_that_cannot_be_made_fail_their_routes_alone() -> None:
 
 def test_a_removal_that_the_kernel_refuses_is_a_failure_and_the_route_stays_known() -> None:
     def refuse(kind: int, _: bytes) -> tuple[int, str] | None:
-        return (errno.EPERM, "") if kind == messages.DELETE_ROUTE else None
+        return (errno.EPERM, "") if kind == route_messages.DELETE_ROUTE else None
 
     writer = RouteWriter(StandIn(refuse), Settings(), objects=True)
     routes = (Routes(MAIN, wire("10.1.0.0/16")),)
@@ -146,7 +146,7 @@ def test_a_removal_that_the_kernel_refuses_is_a_failure_and_the_route_stays_know
 def test_attributes_that_are_not_known_are_passed_over() -> None:
     gateway = netlink.attribute(5, socket.inet_aton("192.0.2.1"))
     kernel = StandIn(lambda *_: None)
-    kernel.listed[messages.GET_ROUTE] = [
+    kernel.listed[route_messages.GET_ROUTE] = [
         route("10.1.0.0/16", UNKNOWN, gateway, netlink.number(4, 3)),
         route("10.2.0.0/16", gateway, netlink.number(4, 3), UNKNOWN),
         route("10.3.0.0/16", gateway, netlink.number(4, 3), UNKNOWN),
@@ -156,10 +156,10 @@ def test_attributes_that_are_not_known_are_passed_over() -> None:
         ((hop("192.0.2.1", 3),), [wire("10.1.0.0/16")]),
         ((hop("192.0.2.1", 3),), [wire("10.2.0.0/16"), wire("10.3.0.0/16")]),
     ]
-    kernel.listed[messages.GET_NEXTHOP] = [
+    kernel.listed[route_messages.GET_NEXTHOP] = [
         answer(
-            messages.NEW_NEXTHOP,
-            messages.hop_object(7, 87, IPV4, hop("192.0.2.1", 3)) + UNKNOWN,
+            route_messages.NEW_NEXTHOP,
+            route_messages.hop_object(7, 87, IPV4, hop("192.0.2.1", 3)) + UNKNOWN,
         )
     ]
     (found,) = listings.objects(kernel)
@@ -170,8 +170,8 @@ def test_attributes_may_come_in_another_order() -> None:
     body = struct.pack("=BBBBBBBBI", IPV4, 16, 0, 0, 254, 186, 0, 1, 0)
     attributes = (netlink.number(6, 20), netlink.attribute(1, bytes((10, 1, 0, 0))))
     kernel = StandIn(lambda *_: None)
-    kernel.listed[messages.GET_ROUTE] = [
-        answer(messages.NEW_ROUTE, body + b"".join((*attributes, netlink.number(15, 254))))
+    kernel.listed[route_messages.GET_ROUTE] = [
+        answer(route_messages.NEW_ROUTE, body + b"".join((*attributes, netlink.number(15, 254))))
     ]
     (group,) = listings.routes(kernel, IPV4, 254)
     assert (group.route.table, group.prefixes) == (MAIN, [wire("10.1.0.0/16")])
@@ -180,9 +180,9 @@ def test_attributes_may_come_in_another_order() -> None:
 @pytest.mark.parametrize("length", range(0, 72, 4))
 def test_a_message_that_is_cut_does_no_harm(length: int) -> None:
     octets = route("10.1.0.0/16", netlink.attribute(9, bytes(16)), UNKNOWN)
-    found = messages.parse_route(octets, 0, min(28 + length, len(octets)))
+    found = route_messages.parse_route(octets, 0, min(28 + length, len(octets)))
     if found is not None:
-        messages.next_hops(octets, found)
+        route_messages.next_hops(octets, found)
 
 
 @pytest.mark.parametrize("family", [IPV4, IPV6])
@@ -193,7 +193,7 @@ def test_packed_requests_are_those_of_one_by_one(family: int) -> None:
     if family == IPV6:
         texts = ("2001:db8::/32", "::/0", "2001:db8::1/128", "2001:db9::/32", "fc00::/7")
     prefixes = [wire(text) for text in texts]
-    requests = messages.RouteRequests(24, 0x600, table, 186, messages.by_object(7), 1)
+    requests = route_messages.RouteRequests(24, 0x600, table, 186, route_messages.by_object(7), 1)
     kernel = StandIn(lambda *_: None)
     packed = []
     for datagram, count in requests.datagrams(kernel, prefixes):
@@ -202,10 +202,10 @@ def test_packed_requests_are_those_of_one_by_one(family: int) -> None:
         flags = [flags & netlink.ACK for _, flags, _, _ in whole]
         assert flags == [0] * (count - 1) + [netlink.ACK]
         for _, _, start, end in whole:
-            found = messages.parse_route(datagram, start, end)
+            found = route_messages.parse_route(datagram, start, end)
             assert found is not None
             assert (found.table, found.protocol, found.object) == (table, 186, 7)
-            assert found.prefix == messages.destination(datagram[start:end])
+            assert found.prefix == route_messages.destination(datagram[start:end])
             packed.append(found.prefix)
     assert sorted(packed) == sorted(prefixes)
 
@@ -220,15 +220,15 @@ def test_next_hops_of_a_route_come_back_as_they_were_sent() -> None:
         BLACKHOLE,
     ]
     for next_hops in sets:
-        forwarding = messages.by_next_hops(next_hops, IPV4)
-        kind = messages.type_of(next_hops)
-        requests = messages.RouteRequests(24, 0, MAIN, 186, forwarding, kind)
+        forwarding = route_messages.by_next_hops(next_hops, IPV4)
+        kind = route_messages.type_of(next_hops)
+        requests = route_messages.RouteRequests(24, 0, MAIN, 186, forwarding, kind)
         kernel = StandIn(lambda *_: None)
         ((octets, _),) = requests.datagrams(kernel, [wire("10.0.0.0/8")])
-        found = messages.parse_route(octets, 0, len(octets))
+        found = route_messages.parse_route(octets, 0, len(octets))
         assert found is not None
         assert found.marked
-        assert messages.next_hops(octets, found) == tuple(sorted(next_hops))
+        assert route_messages.next_hops(octets, found) == tuple(sorted(next_hops))
 
 
 def test_changes_are_sent_by_their_reasons() -> None:

@@ -16,7 +16,7 @@ from speaker.attribute.as_path import (
     AsPath,
     decode_as_path,
 )
-from speaker.attribute.values import Aggregator, ErrorHandling
+from speaker.attribute.path_attributes import Aggregator, ErrorHandling
 from speaker.errors import Truncated
 from speaker.iana import AS_TRANS, AttributeType, UpdateSubcode
 from speaker.negotiated import Negotiated
