@@ -55,6 +55,11 @@ def make_runner(
     return Runner(database, statuses, reconcilers, report=outcomes.note)
 
 
+def make_runners(runner: Runner) -> Runners:
+    """Return the runners of an agent: first the speaker's, then what other cells add."""
+    return Runners(runner)
+
+
 def make_session_readings(
     database: Database,
     intent_tables: IntentTables,
@@ -68,7 +73,7 @@ def make_session_readings(
 
 
 WIRING = Wiring(
-    provides=(FirstPass, ApplyLoop, Runners, make_runner),
+    provides=(FirstPass, ApplyLoop, make_runner, make_runners),
     private=(
         ApplyLog,
         VerificationLoop,
@@ -92,6 +97,7 @@ WIRING = Wiring(
         provide(ImportPolicies, as_=Reconciler),
         provide(make_peers, as_=Reconciler),
         provide(DriftMetrics, as_=MetricsCollector),
+        provide(make_runners, as_=MetricsCollector),
         provide(PeerLimitReport, as_=MetricsCollector),
         provide(ConfigurationMetrics, as_=MetricsCollector),
         provide(CompatCollector, as_=MetricsCollector),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
@@ -23,20 +26,43 @@ async def reconcile(runner: Runner, report: Callable[[], None]) -> None:
 
 
 class Runners:
-    """The runners of an agent, whose reconcilers are listed together."""
+    """The runners of a program, whose reconcilers are listed and measured together."""
 
-    def __init__(self, runner: Runner) -> None:
-        """``runner`` is that of the speaker, which is there from the start."""
-        self._runners = [runner]
+    def __init__(self, *runners: Runner) -> None:
+        """``runners`` are there from the start."""
+        self._runners = [*runners]
 
-    async def run(self, runner: Runner, report: Callable[[], None]) -> None:
-        """Run rounds of another runner until cancelled; it is listed meanwhile."""
+    @contextmanager
+    def listed(self, runner: Runner) -> Iterator[None]:
+        """Within this context another runner is listed."""
         self._runners.append(runner)
         try:
-            await reconcile(runner, report)
+            yield
         finally:
             self._runners.remove(runner)
 
+    async def run(self, runner: Runner, report: Callable[[], None]) -> None:
+        """Run rounds of another runner until cancelled; it is listed meanwhile."""
+        with self.listed(runner):
+            await reconcile(runner, report)
+
     def reports(self) -> list[ReconcilerReport]:
-        """Describe all reconcilers: of the speaker first, of each runner in their order."""
+        """Describe all reconcilers: in the order of their runners, and of each runner in theirs."""
         return [report for runner in self._runners for report in runner.reports()]
+
+    def collect(self) -> list[Metric]:
+        """Return how many objects each reconciler has, how many wait, and how many fail."""
+        objects, waiting, failed = (
+            GaugeMetricFamily(f"waggle_reconcile_{name}", text, labels=["reconciler"])
+            for name, text in (
+                ("objects", "Objects of a reconciler."),
+                ("waiting_objects", "Objects that are to be reconciled, failed ones included."),
+                ("failed_objects", "Objects that failed, and are retried."),
+            )
+        )
+        for report in self.reports():
+            labels = [report.description.name]
+            objects.add_metric(labels, report.objects)
+            waiting.add_metric(labels, report.waiting)
+            failed.add_metric(labels, report.errors)
+        return [objects, waiting, failed]

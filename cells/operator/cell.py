@@ -19,6 +19,7 @@ from prometheus_client import Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from cells.apply.outcomes import OutcomeLog, failure_text, object_ref, reason
+from cells.apply.reconcile import Runners
 from cells.hive import (
     Group,
     Health,
@@ -97,6 +98,11 @@ def make_leadership(
     )
 
 
+def make_runners() -> Runners:
+    """Return the runners of an operator, which its jobs add."""
+    return Runners()
+
+
 class Operator:
     """The jobs of an operator."""
 
@@ -115,6 +121,7 @@ class Operator:
         owner: Owner,
         jobs: Jobs,
         trace_links: EventTraceLinks,
+        runners: Runners,
     ) -> None:
         fib = FibOptions(fib=options.fib)
         for dialect in dialects:
@@ -124,6 +131,7 @@ class Operator:
         )
         self._database = database
         self._trace_links = trace_links
+        self._runners = runners
         self._kinds = tables.kinds
         types = (operation.condition_types for _, operation in extended(dialects, Operation))
         self._managed = frozenset().union(*types)
@@ -260,7 +268,8 @@ class Operator:
                     health.ok(f"all objects are written ({self._outcomes.writes} writes)")
                 return None if summary.retry_at is None else max(0.0, summary.retry_at - now())
 
-            await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
+            with self._runners.listed(runner):
+                await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
 
     def _report_dropped(self, kinds: Sequence[str]) -> None:
         """Report kinds whose conditions are lost; agents write problems of objects as Events, too."""
@@ -325,10 +334,11 @@ def process_attributes(options: OperatorOptions) -> ProcessAttributes:
 
 
 WIRING = Wiring(
-    provides=(Owner, make_leadership),
+    provides=(Owner, make_leadership, make_runners),
     invokes=(Operator, LeaderChecks),
     contributes=(
         provide(Operator, as_=MetricsCollector),
+        provide(make_runners, as_=MetricsCollector),
         process_attributes,
         provide(RivalSearch, as_=LeaderCheck),
         provide(CompanionCheck, as_=LeaderCheck),

@@ -14,7 +14,7 @@ import structlog
 from msgspec.structs import replace
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from cells.apply.reconcile import reconcile
+from cells.apply.reconcile import Runners
 from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
 from cells.operator.election import Leadership
@@ -93,8 +93,10 @@ class ServiceEventsCheck:
         leadership: Leadership,
         health: Health,
         jobs: Jobs,
+        runners: Runners,
     ) -> None:
         self._leadership = leadership
+        self._runners = runners
         self._database = database
         self._tables = tables
         self._kubernetes = kubernetes
@@ -164,7 +166,7 @@ class ServiceEventsCheck:
 
     async def _write(self) -> None:
         await self._leadership.gained.wait()
-        await self._events.run(reconcile)
+        await self._events.run(self._runners.run)
 
     async def _read(
         self,

@@ -1,8 +1,9 @@
-"""The runners of an agent: their reconcilers are listed together, for as long as they run."""
+"""The runners of a program: their reconcilers are listed together, for as long as they run."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,11 +12,13 @@ from reactivex.subject import Subject
 
 from cells.apply.api import reconciler_resource
 from cells.apply.reconcile import Runners
+from cells.hive.rounds import in_slices
 from reconcilers.report.event_objects import EventObjects
 from reconcilers.report.events import EventCorrelator
 from reconcilers.target import Runner
 from reconcilers.target.fleet import WriteSpread
 from statedb import Database
+from tests.reconcilers.target.file_target import Files, Line
 
 
 def runner() -> Runner:
@@ -43,3 +46,21 @@ def test_a_runner_is_listed_while_it_runs() -> None:
         assert listed(runners) == [("event", "API server")]
 
     asyncio.run(scenario())
+
+
+def test_each_reconciler_has_the_numbers_of_its_objects_as_metrics(tmp_path: Path) -> None:
+    database = Database()
+    files = Files(database, tmp_path)
+    runners = Runners(Runner(database, None, [files]))
+
+    def samples() -> dict[str, float]:
+        found = [sample for metric in runners.collect() for sample in metric.samples]
+        assert {sample.labels["reconciler"] for sample in found} == {"file"}
+        return {sample.name.removeprefix("waggle_reconcile_"): sample.value for sample in found}
+
+    assert samples() == {"objects": 0, "waiting_objects": 0, "failed_objects": 0}
+    with database.write(files.lines) as txn:
+        for name in ("a", "b", "c/c"):
+            files.lines.upsert(txn, Line(name, "text"))
+    asyncio.run(in_slices(runners._runners[0].slices(lambda: 0.0)))
+    assert samples() == {"objects": 3, "waiting_objects": 1, "failed_objects": 1}

@@ -393,6 +393,13 @@ def test_a_rejected_write_is_named_in_health(tmp_path: Path) -> None:
             rejected = "CiliumBGPNodeConfig/n1: apply: 403: may not patch (and 1 more)"
             wanted = (Level.DEGRADED, rejected)
             await until(lambda: levels(hive).get("operator/objects") == wanted)
+            # The conditions are written: each reconciler has numbers of its own.
+            numbers = {
+                f'waggle_reconcile_{what}objects{{reconciler="{name}"}} {number}'
+                for name, failed in (("object", 2.0), ("condition", 0.0))
+                for what, number in (("", 2.0), ("waiting_", failed), ("failed_", failed))
+            }
+            assert numbers <= {*scrape(hive).splitlines()}
 
     run(scenario)
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from cells.apply.reconcile import Runners
 from cells.hive import Group, Health
 from cells.hive.health import HealthTree, Level
 from cells.hive.hive import Hive
@@ -336,7 +337,15 @@ def test_a_new_leader_waits_until_every_kind_was_read() -> None:
     database, dialects, nothing = Database(), Group[Dialect](), cast("Any", None)
     options = OperatorOptions()
     check = ServiceEventsCheck(
-        database, nothing, dialects, kubernetes, options, nothing, Health(), nothing
+        database,
+        nothing,
+        dialects,
+        kubernetes,
+        options,
+        nothing,
+        Health(),
+        nothing,
+        Runners(),
     )
     assert asyncio.run(check.run(nothing)) == UNREAD_SECONDS
 
@@ -414,7 +423,15 @@ class Pass:
         self.jobs: dict[str, object] = {}
         others: Any = SimpleNamespace(add=self.jobs.__setitem__)
         self.check = ServiceEventsCheck(
-            database, tables, dialects, kubernetes, OperatorOptions(), others, health, others
+            database,
+            tables,
+            dialects,
+            kubernetes,
+            OperatorOptions(),
+            others,
+            health,
+            others,
+            Runners(),
         )
         self.writes = self.check._events
         self.runner = self.writes.runner(cast("Any", self.reading))
