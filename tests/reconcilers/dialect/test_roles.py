@@ -55,11 +55,11 @@ OWN_FILES = {
     "cilium": "bfd default_router_id instances interfaces node_configs node_errors node_status objects "
     "peer_ends pod_cidrs pod_ip_pools router_ids services sessions v1/annotations "
     "v1/names v1/selection v1/translate",
-    "frrk8s": "blocked claim_table claims configuration_text exports in_effect "
+    "frrk8s": "blocked claim_table claims configuration_text exports field_values in_effect "
     "isolation/isolated_objects isolation/order isolation/references isolation/relations "
     "kernel_routes last_good merge/merger merge/union one_object/neighbors one_object/routers "
     "one_object/session passwords prefix_rules raw_config raw_redistribution "
-    "redistribute_annotation router_rows selection unit_parts values",
+    "redistribute_annotation router_rows selection unit_parts",
     "metallb": "advertised conflicts/aggregates conflicts/all_conflicts conflicts/names_and_values "
     "conflicts/echo conflicts/overlaps conflicts/preferences conflicts/valid_objects "
     "feed findings objects pool_selection preferences_beside_frrk8s relations selection "
