@@ -29,7 +29,7 @@ from tests.support.agent import Agent
 from tests.support.daemon import Daemon
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.accounts import NAMESPACE, access, define, grant, put, rules
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 CILIUM: Final = "/apis/cilium.io/v2"
@@ -142,7 +142,7 @@ def router(directory: Path, port: int, agents: int) -> Daemon:
 
 
 def run(
-    server: ApiServer, directory: Path, agents: int, nodes: int, minutes: float
+    server: KubeApiServer, directory: Path, agents: int, nodes: int, minutes: float
 ) -> Counter[str]:
     """Run all, and return the number of writes by verb and resource."""
     define(server)
@@ -189,7 +189,7 @@ def run(
     return written
 
 
-def _check_reported(server: ApiServer, agents: int) -> None:
+def _check_reported(server: KubeApiServer, agents: int) -> None:
     found = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs").body["items"]
     up = [
         peer
@@ -213,7 +213,7 @@ def main() -> int:
         print(found, file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as name:
-        server = ApiServer(found, Path(name))
+        server = KubeApiServer(found, Path(name))
         server.start()
         try:
             written = run(server, Path(name), args.agents, args.nodes, args.minutes)

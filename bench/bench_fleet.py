@@ -38,7 +38,7 @@ from cells.hive.hive import Hive
 from tests.cmd.lab import configuration
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.kubelet import Kubelet, Write, agent_pod, node
-from tests.support.kubernetes.server import ApiServer, api_server
+from tests.support.kubernetes.server import KubeApiServer, api_server
 from waggle.relay import relay
 from waggle_agent.__main__ import CELLS
 
@@ -81,7 +81,7 @@ async def run_command(directory: Path, pod: str, words: list[str], write: Write)
     return 1 if status is None else status
 
 
-def create(server: ApiServer, names: list[str], port: int) -> None:
+def create(server: KubeApiServer, names: list[str], port: int) -> None:
     """Create the nodes, the Pods of their agents, and a configuration with two peers for each."""
     server.kubectl("create", "-f", "deploy/helm/waggle/crds/cilium.yaml")
     _, *objects = configuration([179] * PEERS)

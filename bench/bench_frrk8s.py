@@ -41,7 +41,7 @@ from resources.kubernetes import Timeouts
 from resources.tables import Tables
 from speaker.engine.inputs import BytesReceived, SendUpdates
 from statedb import Database
-from tests.reconcilers.frrk8s.agent import DIALECTS, AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import DIALECTS, AgentInMemory
 
 OBJECTS, PREFIXES = 200, 50
 NODES, OF_NODE, SETS = 3012, 2, 30

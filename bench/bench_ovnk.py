@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from tests.reconcilers.ovnk.cluster import (
+from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
     Cluster,

@@ -21,7 +21,7 @@ from tests.support import builds, examples, gobgp, helm, jaeger, netns
 from tests.support.background_loop import open_connections
 from tests.support.interop_page import InteropPage
 from tests.support.kubernetes import assets
-from tests.support.kubernetes.server import ApiServer, api_server
+from tests.support.kubernetes.server import KubeApiServer, api_server
 from tests.support.netns import Link, linked_namespaces
 
 examples.register_profiles()
@@ -129,7 +129,7 @@ def link(no_namespaces: str | None) -> Iterator[Link]:
 
 
 @pytest.fixture(scope="session")
-def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeApiServer]:
     """A real API server without any objects but its own; tests share it, and name theirs apart."""
     found = assets.find()
     if isinstance(found, str):

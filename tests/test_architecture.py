@@ -95,6 +95,14 @@ def test_the_name_of_a_module_fits_no_other_room() -> None:
     assert [path for path in _modules(*ROOMS) if path.stem in anything] == []
 
 
+def test_helpers_of_tests_have_one_name_for_one_role() -> None:
+    """`build` makes a room's values, `objects` its objects; two agents or clusters differ by name."""
+    roles = {"bad_objects", "build", "cases", "dialect", "kinds", "objects"}
+    shared = {"__init__", "__main__", "conftest", *roles}
+    helpers = [path.stem for path in _modules("tests") if not path.stem.startswith("test_")]
+    assert {name for name in helpers if helpers.count(name) > 1} <= shared
+
+
 def test_the_standard_librarys_cmd_stays_importable() -> None:
     assert not (ROOT / "cmd" / "__init__.py").exists()
     done = subprocess.run(

@@ -18,10 +18,10 @@ from coverage import CoverageData
 from tests.mutants import random_places
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.merging import MERGING
-from tests.mutants.page import ROOT, ROWS
 from tests.mutants.places import changes
 from tests.mutants.reach import Reach
 from tests.mutants.record import Part
+from tests.mutants.rfc_rows import ROOT, ROWS
 from tests.mutants.rules import MUTANTS, Mutant
 
 MODULE: Final = "cells/page/files.py"

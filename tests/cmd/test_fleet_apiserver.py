@@ -26,7 +26,7 @@ from tests.cmd.test_peers import DOWN, UP
 from tests.support.api import MadeUp, serving
 from tests.support.kubernetes.accounts import define, undefine
 from tests.support.kubernetes.kubelet import Kubelet, Write, agent_pod, node, run_here
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from waggle.__main__ import main
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -54,7 +54,7 @@ async def _stand_in(directory: Path, pod: str, command: list[str], write: Write)
 
 @pytest.fixture(scope="module")
 def cluster(
-    apiserver: ApiServer, tmp_path_factory: pytest.TempPathFactory
+    apiserver: KubeApiServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, ...]]:
     """A cluster with agents; yields the flags that lead to it."""
     directory = tmp_path_factory.mktemp("fleet")
@@ -221,7 +221,7 @@ def test_doctor_reads_the_cluster_and_names_the_faults(
 
 
 def test_sessions_come_from_the_status_objects_alone(
-    apiserver: ApiServer, cluster: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    apiserver: KubeApiServer, cluster: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = define(apiserver, [BGP_SESSION_STATE])
     path = f"{BGP_SESSION_STATE.path('v1beta1', NAMESPACE)}"

@@ -14,7 +14,7 @@ from cells.agent import agent_cells
 from cells.hive import Cell
 from cells.operator.cells import operator_cells
 from reconcilers.dialect_entry import DialectEntry
-from tests.dialects.cells import TEST_DIALECTS
+from tests.dialects.dialect_programs import TEST_DIALECTS
 from waggle_agent.__main__ import DIALECTS as OF_AGENT
 from waggle_operator.__main__ import DIALECTS as OF_OPERATOR
 

@@ -18,7 +18,7 @@ from tests.cmd.lab import configuration, service
 from tests.support.apiserver import BackgroundApiServer, status
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import define, undefine
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from waggle.__main__ import main
 
 Objects = list[dict[str, Any]]
@@ -175,7 +175,7 @@ def test_flags_that_contradict_each_other_are_wrong_usage(
 
 @pytest.mark.apiserver
 def test_the_plan_of_a_real_cluster(
-    apiserver: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    apiserver: KubeApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listed = objects()
     by_name: dict[str, Kind[Any]] = {kind.name: kind for kind in KINDS}

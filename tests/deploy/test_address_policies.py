@@ -11,7 +11,7 @@ import yaml
 
 from tests.support.helm import Helm
 from tests.support.kubernetes.accounts import RBAC
-from tests.support.kubernetes.server import Answer, ApiServer
+from tests.support.kubernetes.server import Answer, KubeApiServer
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.helm, pytest.mark.timeout(300)]
@@ -34,7 +34,7 @@ def policies(helm: Helm, **values: object) -> list[dict[str, Any]]:
 class Tenant:
     """A user who may write all Services, and their status, of one namespace, and the Namespace."""
 
-    def __init__(self, server: ApiServer, name: str, annotation: str | None) -> None:
+    def __init__(self, server: KubeApiServer, name: str, annotation: str | None) -> None:
         self.server = server
         self.name = name
         annotations = {} if annotation is None else {KEY: annotation}
@@ -94,8 +94,8 @@ def denied(answer: Answer, text: str) -> None:
 
 @pytest.fixture
 def applied(
-    apiserver: ApiServer, helm: Helm, request: pytest.FixtureRequest
-) -> Iterator[ApiServer]:
+    apiserver: KubeApiServer, helm: Helm, request: pytest.FixtureRequest
+) -> Iterator[KubeApiServer]:
     """Apply the policies, and wait until they are in force."""
     objects = policies(helm, **getattr(request, "param", {}))
     apiserver.kubectl("apply", "-f", "-", text=yaml.safe_dump_all(objects))
@@ -117,7 +117,7 @@ def applied(
             _delete(apiserver, name)
 
 
-def _delete(server: ApiServer, name: str) -> None:
+def _delete(server: KubeApiServer, name: str) -> None:
     """Delete a Namespace; no controller runs that removes its finalizer."""
     path = f"{NAMESPACES}/{name}"
     for service in server.request("GET", f"{path}/services").body.get("items", ()):
@@ -131,7 +131,7 @@ def _delete(server: ApiServer, name: str) -> None:
 
 
 def test_a_tenant_uses_the_addresses_of_the_namespace_and_cannot_grant_itself_others(
-    applied: ApiServer,
+    applied: KubeApiServer,
 ) -> None:
     shop = Tenant(applied, "shop", "198.51.100.0/26, 2001:db8:10::/64")
     assert shop.create("good", "198.51.100.9", "2001:db8:10::1").ok
@@ -177,7 +177,7 @@ def test_a_tenant_uses_the_addresses_of_the_namespace_and_cannot_grant_itself_ot
     "applied", [{"serviceAddresses": {"namespaces": "annotated"}}], indirect=True
 )
 def test_a_namespace_without_the_annotation_uses_nothing_where_it_is_required(
-    applied: ApiServer,
+    applied: KubeApiServer,
 ) -> None:
     free = Tenant(applied, "free", None)
     text = f"namespace free may not use 203.0.113.77: it has no annotation {KEY}"

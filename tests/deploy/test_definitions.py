@@ -23,7 +23,7 @@ from deploy.generate import CHART
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.accounts import CRDS, put
 from tests.support.kubernetes.assets import Assets
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(300)]
@@ -83,7 +83,7 @@ def of_another_project(file: str, name: str) -> dict[str, Any]:
 class Shell:
     """A shell with the project, kubectl and waggle."""
 
-    server: ApiServer
+    server: KubeApiServer
     directory: Path
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
@@ -109,7 +109,7 @@ class Shell:
 
 
 @pytest.fixture
-def shell(apiserver: ApiServer, tmp_path: Path) -> Iterator[Shell]:
+def shell(apiserver: KubeApiServer, tmp_path: Path) -> Iterator[Shell]:
     """A cluster with definitions and objects of MetalLB and of Antrea."""
     found = assets.find()
     assert isinstance(found, Assets)
@@ -141,11 +141,11 @@ def shell(apiserver: ApiServer, tmp_path: Path) -> Iterator[Shell]:
     eventually(lambda: _check_none(apiserver), within=90)
 
 
-def _check_none(server: ApiServer) -> None:
+def _check_none(server: KubeApiServer) -> None:
     _check_left(server, set())
 
 
-def _check_left(server: ApiServer, names: set[str]) -> None:
+def _check_left(server: KubeApiServer, names: set[str]) -> None:
     """Check which definitions are left; a server tries again to remove one when it is changed.
 
     It does not by itself where it had been changing the definition: "storage is (re)initializing".

@@ -27,7 +27,7 @@ from tests.support.helm import Helm
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.accounts import CRDS, put
 from tests.support.kubernetes.assets import Assets
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import NotReadyError, eventually
 
 pytestmark = [
@@ -57,7 +57,7 @@ def blocks(heading: str, language: str) -> list[str]:
 class Reader:
     """A reader who follows the page."""
 
-    server: ApiServer
+    server: KubeApiServer
     directory: Path
 
     def do(self, heading: str) -> dict[str, str]:
@@ -97,7 +97,7 @@ class Reader:
 
 
 @pytest.fixture
-def reader(apiserver: ApiServer, helm: Helm, tmp_path: Path) -> Iterator[Reader]:
+def reader(apiserver: KubeApiServer, helm: Helm, tmp_path: Path) -> Iterator[Reader]:
     """A reader with this project, helm, kubectl, and an empty cluster of one node."""
     found = assets.find()
     assert isinstance(found, Assets)
@@ -121,7 +121,7 @@ def reader(apiserver: ApiServer, helm: Helm, tmp_path: Path) -> Iterator[Reader]
     apiserver.request("DELETE", f"/api/v1/nodes/{NODE}")
 
 
-def _check_nothing_ends(server: ApiServer) -> None:
+def _check_nothing_ends(server: KubeApiServer) -> None:
     assert not server.request("GET", CRDS).body["items"]
 
 

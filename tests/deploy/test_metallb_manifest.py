@@ -13,7 +13,7 @@ from reconcilers.dialect import Companion
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.operator.tested_versions import image_doubt
 from tests.support.kubernetes.accounts import put
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 OBJECTS: list[dict[str, Any]] = [
@@ -47,7 +47,7 @@ def test_it_has_the_controller_and_no_speaker() -> None:
 
 
 @pytest.fixture
-def installed(apiserver: ApiServer) -> Iterator[ApiServer]:
+def installed(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     """Apply definitions and manifest with kubectl, as in docs/metallb.md."""
     for name in DEFINITIONS:
         apiserver.kubectl("apply", "--server-side", "-f", str(CHART / "crds" / name))
@@ -65,7 +65,7 @@ def installed(apiserver: ApiServer) -> Iterator[ApiServer]:
 @pytest.mark.apiserver
 @pytest.mark.timeout(200)
 def test_the_api_server_takes_it_and_the_controller_may_assign_addresses(
-    installed: ApiServer,
+    installed: KubeApiServer,
 ) -> None:
     pool = {
         "apiVersion": "metallb.io/v1beta1",

@@ -39,8 +39,8 @@ from tests.cells.bfd.test_metrics import COUNTERS, PROCESS
 from tests.cells.bfd.test_metrics import UP as BFD_UP
 from tests.cmd.lab import NODE, configuration, free_port, service
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
-from tests.reconcilers.kernel.reconciler.agent import BOTH, MAIN, PREFIX, wire
-from tests.reconcilers.kernel.reconciler.agent import Agent as KernelAgent
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import BOTH, MAIN, PREFIX, wire
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import Agent as KernelAgent
 from tests.support.apiserver import ApiServer
 from tests.support.certificates import authority_and_server
 from tests.support.wait import until

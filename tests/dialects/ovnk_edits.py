@@ -22,7 +22,7 @@ from resources.ovnk.kinds import (
     USER_NETWORK,
     VTEP,
 )
-from tests.reconcilers.ovnk.cluster import (
+from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
     FRR,
@@ -33,7 +33,7 @@ from tests.reconcilers.ovnk.cluster import (
     source,
 )
 from tests.support.kubernetes.accounts import put
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 
 KEY: Final = "k8s.ovn.org/route-advertisements"
 ROWS: Final = "/apis/k8s.ovn.org/v1/routeadvertisements"
@@ -94,7 +94,7 @@ def namespace(name: str, **labels: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
-def generated_in(server: ApiServer) -> dict[str, Any]:
+def generated_in(server: KubeApiServer) -> dict[str, Any]:
     """Return the generated objects by annotation."""
     items = server.request("GET", CONFIGURATIONS).body["items"]
     named = ((one["metadata"].get("annotations", {}).get(KEY), one) for one in items)
@@ -135,7 +135,7 @@ spec: {{cidrs: [100.72.0.0/24], mode: Unmanaged}}
 class Model:
     """The same cluster in memory, with an operator that is started again for each edit."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: KubeApiServer) -> None:
         self._server = server
         paths = [f"{CONFIGURATIONS}/spine", f"{attachments('red-ns')}/red", f"{ROWS}/north"]
         paths += [f"/api/v1/nodes/{name}" for name in SUBNETS]

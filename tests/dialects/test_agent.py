@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.cmd.lab import established, free_port, routers
-from tests.dialects.cells import WAGGLE
+from tests.dialects.dialect_programs import WAGGLE
 from tests.dialects.objects import NODE, beacon, lighthouse, node, service
 from tests.support.agent import Agent
 from tests.support.wait import eventually
 from waggle.__main__ import main
 
 pytestmark = pytest.mark.program
-PROGRAM = ("tests.dialects.cells", "agent")
+PROGRAM = ("tests.dialects.dialect_programs", "agent")
 
 
 @pytest.fixture

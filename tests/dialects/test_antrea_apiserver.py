@@ -34,7 +34,7 @@ from tests.support.kubernetes.accounts import (
     rules_without_dialects,
     undefine,
 )
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -52,12 +52,12 @@ QUIET = 3.0
 """Seconds in which a second write would have come."""
 
 
-def serves(server: ApiServer, *paths: str) -> None:
+def serves(server: KubeApiServer, *paths: str) -> None:
     assert all(server.request("GET", path).ok for path in paths)
 
 
 @pytest.fixture
-def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     """Define the kinds as Antrea does, one of another dialect, and put in the Node with its status."""
     others = define(apiserver, [FRR_CONFIGURATION])
     for definition in (definitions.BGP_POLICY, definitions.EGRESS):
@@ -78,7 +78,7 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
         apiserver.request("DELETE", path)
 
 
-def apply(server: ApiServer, value: dict[str, Any]) -> str:
+def apply(server: KubeApiServer, value: dict[str, Any]) -> str:
     """Apply an object with kubectl."""
     value = {**value, "metadata": {"name": value["metadata"]["name"]}}
     return server.kubectl("apply", "-f", "-", text=json.dumps(value))
@@ -107,7 +107,7 @@ ONE_SECRET = {
 """What the chart adds in the namespace of the passwords, for agents."""
 
 
-def account(server: ApiServer, part: str, path: Path) -> Path:
+def account(server: KubeApiServer, part: str, path: Path) -> Path:
     """Make an account with what the chart grants a part for BGPPolicies; return its kubeconfig."""
     name = f"antrea-{part}"
     counting = of_others() if part == "agent" else []
@@ -117,7 +117,7 @@ def account(server: ApiServer, part: str, path: Path) -> Path:
     return access(server, name, path)
 
 
-def check_permissions(server: ApiServer, part: str, since: int) -> None:
+def check_permissions(server: KubeApiServer, part: str, since: int) -> None:
     """Check that no request was refused, and that each permission of the dialect was used."""
     counts = server.request_counts(f"antrea-{part}", NAMESPACE, since)
     # Each account may discover what is served.
@@ -159,7 +159,7 @@ REJECTED: dict[str, dict[str, Any]] = {
 }
 
 
-def test_what_the_original_definition_rejects(server: ApiServer) -> None:
+def test_what_the_original_definition_rejects(server: KubeApiServer) -> None:
     for field, spec in REJECTED.items():
         with pytest.raises(RuntimeError) as caught:
             apply(server, {**policy("bad"), "spec": spec})
@@ -168,7 +168,7 @@ def test_what_the_original_definition_rejects(server: ApiServer) -> None:
     apply(server, {**policy("no-peers"), "spec": {"nodeSelector": {}, "localASN": 64620}})
 
 
-def test_our_own_definition_takes_what_the_rules_take(apiserver: ApiServer) -> None:
+def test_our_own_definition_takes_what_the_rules_take(apiserver: KubeApiServer) -> None:
     names = define(apiserver, [BGP_POLICY])
     try:
         proposed = {"holdTimeSeconds": 30, "gracefulRestartEnabled": False, "asn": 4200000000}
@@ -188,7 +188,7 @@ def test_our_own_definition_takes_what_the_rules_take(apiserver: ApiServer) -> N
 
 
 def test_policies_are_applied_and_the_annotation_alone_is_written_once(
-    server: ApiServer, tmp_path: Path
+    server: KubeApiServer, tmp_path: Path
 ) -> None:
     before = server.request("GET", f"{CRDS}/bgppolicies.crd.antrea.io").body["metadata"]
     since = server.audited
@@ -245,19 +245,19 @@ def test_policies_are_applied_and_the_annotation_alone_is_written_once(
             operator.stop()
 
 
-def _node(server: ApiServer) -> dict[str, Any]:
+def _node(server: KubeApiServer) -> dict[str, Any]:
     found: dict[str, Any] = server.request("GET", f"/api/v1/nodes/{NODE}").body
     return found
 
 
-def _check_event(server: ApiServer) -> None:
+def _check_event(server: KubeApiServer) -> None:
     """Check that the session is an Event of the policy."""
     events = server.request("GET", EVENTS).body["items"]
     found = [e["reason"] for e in events if e["regarding"].get("kind") == "BGPPolicy"]
     assert found, [e["regarding"] for e in events]
 
 
-def _check_annotation(server: ApiServer, expected: str) -> None:
+def _check_annotation(server: KubeApiServer, expected: str) -> None:
     assert _node(server)["metadata"].get("annotations", {}).get(ROUTER_ID) == expected
 
 

@@ -27,7 +27,7 @@ from tests.support.kubernetes.accounts import (
     rules_without_dialects,
     undefine,
 )
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -39,7 +39,7 @@ SERVICE = f"/api/v1/namespaces/{NAMESPACE}/services/web"
 
 
 @pytest.fixture
-def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     """Define Beacons, and put in a Node and a Service."""
     made = define(apiserver, [BEACON])
     put(apiserver, "/api/v1/nodes", node())
@@ -56,7 +56,7 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
         apiserver.request("DELETE", path)
 
 
-def account(server: ApiServer, part: str, path: Path) -> Path:
+def account(server: KubeApiServer, part: str, path: Path) -> Path:
     """Make an account with what the chart grants a part for Beacons; return its kubeconfig."""
     name = f"beacon-{part}"
     cell = agent_cell(DIALECT)
@@ -70,7 +70,7 @@ def account(server: ApiServer, part: str, path: Path) -> Path:
     return access(server, name, path)
 
 
-def test_a_beacon_is_read_applied_and_reported(server: ApiServer, tmp_path: Path) -> None:
+def test_a_beacon_is_read_applied_and_reported(server: KubeApiServer, tmp_path: Path) -> None:
     with routers(tmp_path, 1) as (port,):
         own: dict[str, Any] = {"peerAddress": "127.0.0.2", "peerPort": port, "namespace": NAMESPACE}
         put(server, BEACONS, beacon(**own))
@@ -79,7 +79,7 @@ def test_a_beacon_is_read_applied_and_reported(server: ApiServer, tmp_path: Path
         operator = Daemon(
             "waggle-operator",
             [
-                *(sys.executable, "-m", "tests.dialects.cells", "operator", *switches),
+                *(sys.executable, "-m", "tests.dialects.dialect_programs", "operator", *switches),
                 *("--kubeconfig", account(server, "operator", tmp_path / "operator-access")),
                 *("--lease-duration-seconds", "300", "--renew-deadline-seconds", "290"),
             ],
@@ -91,7 +91,7 @@ def test_a_beacon_is_read_applied_and_reported(server: ApiServer, tmp_path: Path
             node=NODE,
             arguments=switches,
             kubeconfig=account(server, "agent", tmp_path / "agent-access"),
-            program=("tests.dialects.cells", "agent"),
+            program=("tests.dialects.dialect_programs", "agent"),
         )
         operator.start()
         agent.start()
@@ -109,7 +109,7 @@ def _check_advertised(agent: Agent) -> None:
     assert [route["prefix"] for route in agent.routes("advertised")] == ["198.51.100.1/32"]
 
 
-def _check_status(server: ApiServer) -> None:
+def _check_status(server: KubeApiServer) -> None:
     """Check what the agent and the operator have written, each its part."""
     statuses = {
         o["metadata"]["name"]: o.get("status", {})

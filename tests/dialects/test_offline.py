@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.dialects.cells import WAGGLE
+from tests.dialects.dialect_programs import WAGGLE
 from tests.dialects.objects import NODE, beacon, lighthouse, node, service
 from waggle.__main__ import main
 

@@ -48,7 +48,7 @@ from tests.dialects.ovnk_edits import (
     generated_in,
     namespace,
 )
-from tests.reconcilers.ovnk.cluster import (
+from tests.reconcilers.ovnk.operator_cluster import (
     FRR,
     source,
 )
@@ -56,7 +56,7 @@ from tests.resources.ovnk import test_kinds as rules
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import CRDS, define, put, undefine
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.netns import DEVICE, Namespace, linked_namespaces, nodes_at
 from tests.support.relay import BackgroundRelay
 from tests.support.routers import PeerSettings, RouterSettings
@@ -79,7 +79,7 @@ SEED: Final = int(os.environ.get("OVNK_SEED", "1"))
 
 
 @pytest.fixture(scope="module")
-def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     names = define(apiserver, KINDS)
     for value in DEFINITIONS:
         put(apiserver, CRDS, value)
@@ -94,30 +94,30 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
         apiserver.request("DELETE", f"/api/v1/nodes/{name}")
 
 
-def _serves(server: ApiServer, path: str) -> None:
+def _serves(server: KubeApiServer, path: str) -> None:
     assert server.request("GET", path).ok
 
 
-def _check_prefixes(server: ApiServer, expected: dict[str, list[str]]) -> None:
+def _check_prefixes(server: KubeApiServer, expected: dict[str, list[str]]) -> None:
     found = generated_in(server)
     assert {
         name: one["spec"]["bgp"]["routers"][0]["prefixes"] for name, one in found.items()
     } == expected
 
 
-def _check_status(server: ApiServer, name: str, status: str, reason: str) -> None:
+def _check_status(server: KubeApiServer, name: str, status: str, reason: str) -> None:
     found = server.request("GET", f"{ROWS}/{name}").body.get("status", {})
     assert found.get("status", "").startswith(status), found
     (condition,) = found["conditions"]
     assert (condition["type"], condition["reason"]) == ("Accepted", reason)
 
 
-def _check_annotation(server: ApiServer, path: str, expected: str) -> None:
+def _check_annotation(server: KubeApiServer, path: str, expected: str) -> None:
     metadata = server.request("GET", path).body["metadata"]
     assert metadata.get("annotations", {}).get(KEY) == expected
 
 
-def test_the_definitions_take_what_the_rules_take(server: ApiServer) -> None:
+def test_the_definitions_take_what_the_rules_take(server: KubeApiServer) -> None:
     def answer(kind: Any, value: dict[str, Any]) -> Any:  # noqa: ANN401
         body = {"apiVersion": kind.api_versions[0], "kind": kind.name, **value}
         place = PLACES.get(kind.name)
@@ -143,7 +143,7 @@ def test_the_definitions_take_what_the_rules_take(server: ApiServer) -> None:
     assert not answer(ROUTE_ADVERTISEMENTS, rules.advertisements(networkSelectors=[selector])).ok
 
 
-def _check_changes(server: ApiServer) -> None:
+def _check_changes(server: KubeApiServer) -> None:
     """Apply a network with kubectl, and changes of it: subnets are added, and nothing is removed."""
 
     def apply(*subnets: str, **spec: Any) -> None:  # noqa: ANN401
@@ -163,7 +163,7 @@ def _check_changes(server: ApiServer) -> None:
 
 
 @pytest.fixture(scope="module")
-def operator(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+def operator(server: KubeApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """An operator with ``generate``, and what it generates of."""
     # OVN-Kubernetes has written the annotation before.
     red = copy.deepcopy(RED)
@@ -188,7 +188,9 @@ def operator(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
     running.stop()
 
 
-def test_the_operator_generates_and_follows_changes(server: ApiServer, operator: Daemon) -> None:
+def test_the_operator_generates_and_follows_changes(
+    server: KubeApiServer, operator: Daemon
+) -> None:
     of_w1, of_w2 = ["10.180.4.0/23", "10.61.3.0/24"], ["10.180.6.0/23", "10.61.4.0/24"]
     both = {"north/spine/w1": of_w1, "north/spine/w2": of_w2}
     eventually(lambda: _check_prefixes(server, both), within=90, context=operator.tail)
@@ -217,7 +219,7 @@ def test_the_operator_generates_and_follows_changes(server: ApiServer, operator:
     eventually(lambda: _check_prefixes(server, both), within=60, context=operator.tail)
 
 
-def test_networks_and_vteps_have_conditions(server: ApiServer, operator: Daemon) -> None:
+def test_networks_and_vteps_have_conditions(server: KubeApiServer, operator: Daemon) -> None:
     def check(kind: Any, name: str, expected: str) -> None:  # noqa: ANN401
         path = "jsonpath={.status.conditions[*].type} {.status.conditions[*].reason}"
         assert server.kubectl("get", kind.plural, name, "-o", path) == expected
@@ -240,7 +242,7 @@ def test_networks_and_vteps_have_conditions(server: ApiServer, operator: Daemon)
 @pytest.mark.netns
 @pytest.mark.timeout(300 + 20 * EDITS)
 def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
-    server: ApiServer, operator: Daemon, no_namespaces: str | None, tmp_path: Path
+    server: KubeApiServer, operator: Daemon, no_namespaces: str | None, tmp_path: Path
 ) -> None:
     if reason := no_namespaces or Bird.missing():
         pytest.skip(reason)
@@ -307,7 +309,9 @@ def _check_kernel(node: Namespace) -> None:
     assert found == [(prefix, FABRIC, DEVICE) for prefix in LEARNED]
 
 
-def test_the_operator_steps_back_from_another_writer(server: ApiServer, operator: Daemon) -> None:
+def test_the_operator_steps_back_from_another_writer(
+    server: KubeApiServer, operator: Daemon
+) -> None:
     # As before the random edits.
     egress_ips = (f"{PLACES[EGRESS_IP.name]}/egress{number}" for number in range(3))
     networks = (f"{PLACES[CLUSTER_NETWORK.name]}/red", f"{PLACES[VTEP.name]}/fabric")
@@ -326,7 +330,7 @@ def test_the_operator_steps_back_from_another_writer(server: ApiServer, operator
     _steps_back(server, operator)
 
 
-def _steps_back(server: ApiServer, operator: Daemon) -> None:
+def _steps_back(server: KubeApiServer, operator: Daemon) -> None:
     """Write as OVN-Kubernetes does; the operator does not write any more."""
     status = {
         "apiVersion": "k8s.ovn.org/v1",

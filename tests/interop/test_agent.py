@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.lab import ASN, OURS, PORT, Lab, router_for, running_lab
+from tests.interop.transport_lab import ASN, OURS, PORT, Lab, router_for, running_lab
 from tests.support.routers import ALL_ROUND
 from tests.support.wait import eventually, settles
 

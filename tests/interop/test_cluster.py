@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.interop.cluster import (
+from tests.interop.conftest import NeedRouter
+from tests.interop.one_node_cluster import (
     ASN,
     NAMESPACE,
     NODE,
@@ -28,8 +29,7 @@ from tests.interop.cluster import (
     running,
     service,
 )
-from tests.interop.conftest import NeedRouter
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 
 pytestmark = [
     pytest.mark.apiserver,
@@ -44,7 +44,7 @@ METRICS = 9877
 
 @pytest.fixture(scope="module")
 def cluster(
-    apiserver: ApiServer, need_router: NeedRouter, tmp_path_factory: pytest.TempPathFactory
+    apiserver: KubeApiServer, need_router: NeedRouter, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
     """A cluster with one node, whose agent has a session with BIRD."""
     need_router("bird")

@@ -36,7 +36,7 @@ def test_bird_holds_the_services_of_a_beacon(
             tmp_path / "agent",
             node=NODE,
             arguments=("--enable-cell", "beacon", "--beacon-community=4259840099"),
-            program=("tests.dialects.cells", "agent"),
+            program=("tests.dialects.dialect_programs", "agent"),
         )
         configured = (node(), beacon(peerAddress=THEIRS, peerPort=PORT))
         # The Node has no address: that the kernel uses this one is known from the session.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.lab import ASN, Lab, running_lab
+from tests.interop.transport_lab import ASN, Lab, running_lab
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.lab import ASN, OURS, PEERS, PORT, router_for
+from tests.interop.transport_lab import ASN, OURS, PEERS, PORT, router_for
 from tests.reconcilers.metallb.objects import advertisement, peer, pool
 from tests.support.agent import Agent
 from tests.support.netns import linked_namespaces

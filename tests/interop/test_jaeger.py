@@ -1,7 +1,7 @@
 """From kubectl to the router in Jaeger: what its query API returns of a change, span by span.
 
-A cluster as in `tests.interop.cluster`, whose agent sends its spans to Jaeger. An ordinary change is
-one trace; a round with several causes is one of its own, with links to them.
+A cluster as in `tests.interop.one_node_cluster`, whose agent sends its spans to Jaeger. An ordinary
+change is one trace; a round with several causes is one of its own, with links to them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Final
 
 import pytest
 
-from tests.interop.cluster import (
+from tests.interop.conftest import NeedRouter
+from tests.interop.one_node_cluster import (
     ASN,
     NAMESPACE,
     NODE,
@@ -25,10 +26,9 @@ from tests.interop.cluster import (
     running,
     service,
 )
-from tests.interop.conftest import NeedRouter
 from tests.support import jaeger
 from tests.support.jaeger import Jaeger, Span
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 from tests.test_span_names import OURS, conventional
 
@@ -97,7 +97,7 @@ def way(spans: Iterable[Span], last: Span) -> list[str]:
 
 @pytest.fixture(scope="module")
 def lab(
-    apiserver: ApiServer, need_router: NeedRouter, tmp_path_factory: pytest.TempPathFactory
+    apiserver: KubeApiServer, need_router: NeedRouter, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lab]:
     """A cluster and a Jaeger; the agent accepts one prefix, and installs it."""
     need_router("bird")

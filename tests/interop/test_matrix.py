@@ -12,7 +12,7 @@ import pytest
 
 from tests.interop import arena as lab
 from tests.interop.arena import Arena, running_arenas
-from tests.interop.cells import cell
+from tests.interop.matrix_rows import cell
 from tests.support.routers import FAMILIES, KINDS, Bird, ExaBGP, RouterRoute
 from tests.support.routers.base import AS_TRANS, IPV4, IPV6
 from tests.support.wait import eventually, settles

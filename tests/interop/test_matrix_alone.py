@@ -14,7 +14,6 @@ from typing import Final
 import pytest
 
 from tests.interop import duel
-from tests.interop.cells import cell
 from tests.interop.duel import (
     BESIDE,
     CONFEDERATION,
@@ -33,6 +32,7 @@ from tests.interop.duel import (
     becomes,
     router_settings,
 )
+from tests.interop.matrix_rows import cell
 from tests.support.netns import DEVICE, Link
 from tests.support.routers import FAMILIES, KINDS, PeerSettings, RouterRoute, RouterSettings
 from tests.support.routers.base import IPV4

@@ -26,8 +26,8 @@ from tests.interop.bfd_lab import (
     Reading,
     lab,
 )
-from tests.interop.cells import cell
 from tests.interop.conftest import NeedRouter
+from tests.interop.matrix_rows import cell
 from tests.support.wait import eventually
 
 pytestmark = [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.lab import PORT, Lab, running_lab
+from tests.interop.transport_lab import PORT, Lab, running_lab
 from tests.support.wait import eventually, settles
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]

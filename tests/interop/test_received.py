@@ -16,7 +16,7 @@ import pytest
 
 from tests.dialects import neutral_model
 from tests.interop.conftest import NeedRouter
-from tests.interop.lab import ASN, OURS, PEERS, PORT, give_addresses, router_for
+from tests.interop.transport_lab import ASN, OURS, PEERS, PORT, give_addresses, router_for
 from tests.support.agent import Agent
 from tests.support.netns import Link, linked_namespaces
 from tests.support.routers import ALL_ROUND, KINDS, PeerSettings, Router, RouterSettings

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.pair import LEFT, make_pair
+from tests.interop.router_pair import LEFT, make_pair
 from tests.support.netns import Link
 from tests.support.routers import KINDS, Router
 from tests.support.wait import eventually

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.lab import ASN, HERE, OURS, PORT, give_addresses
+from tests.interop.transport_lab import ASN, HERE, OURS, PORT, give_addresses
 from tests.support.agent import Agent
 from tests.support.netns import Link, linked_namespaces
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.lab import ASN, OURS, PEERS, PORT, give_addresses
+from tests.interop.transport_lab import ASN, OURS, PEERS, PORT, give_addresses
 from tests.support.agent import Agent
 from tests.support.netns import linked_namespaces
 from tests.support.routers import KINDS, PeerSettings, RouterSettings

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.pair import LEFT, LEFT_ASN, PORT, RIGHT, RIGHT_ASN, TTL, make_pair
+from tests.interop.router_pair import LEFT, LEFT_ASN, PORT, RIGHT, RIGHT_ASN, TTL, make_pair
 from tests.support.netns import Link
 from tests.support.routers import FAMILIES, KINDS, PeerSettings, Router, RouterSettings
 from tests.support.routers.waggle import Waggle

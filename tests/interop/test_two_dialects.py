@@ -11,7 +11,7 @@ import yaml
 
 from tests.dialects.objects import beacon
 from tests.interop.conftest import NeedRouter
-from tests.interop.lab import ASN, HERE, OURS, PORT, give_addresses, router_for
+from tests.interop.transport_lab import ASN, HERE, OURS, PORT, give_addresses, router_for
 from tests.reconcilers.metallb.objects import peer as bgp_peer
 from tests.support.agent import Agent
 from tests.support.netns import linked_namespaces
@@ -131,7 +131,7 @@ def running(need_router: NeedRouter, tmp_path_factory: pytest.TempPathFactory) -
         agent = Agent(
             link.left,
             directory / "agent",
-            program=("tests.dialects.cells", "agent"),
+            program=("tests.dialects.dialect_programs", "agent"),
             arguments=(
                 *("--enable-cell", "beacon", "--enable-cell", "frrk8s", "--enable-cell", "metallb"),
                 *("--state-directory", str(directory / "state")),

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.mutants import random_places
 from tests.mutants.merging import MERGING, TESTS
-from tests.mutants.page import ROOT, named_tests
+from tests.mutants.rfc_rows import ROOT, named_tests
 from tests.mutants.rules import MUTANTS, Mutant
 
 COPIED = ("cells", "cmd", "deploy", "docs", "examples", "reconcilers", "resources", "speaker")

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.mutants.page import ROOT
+from tests.mutants.rfc_rows import ROOT
 
 POLL_SECONDS: Final = 1.0
 IDLE_POLLS: Final = 60

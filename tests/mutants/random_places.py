@@ -33,10 +33,10 @@ from typing import Final, NamedTuple
 
 from tests.mutants.copies import Copy
 from tests.mutants.equivalent import EQUIVALENT, Equivalent
-from tests.mutants.page import ROOT
 from tests.mutants.places import Change, changes
 from tests.mutants.reach import Reach
 from tests.mutants.record import ORDER, REAL, read, recorded
+from tests.mutants.rfc_rows import ROOT
 
 ROOMS: Final = ("cells", "cmd")
 TESTS_SECONDS: Final = 25.0

@@ -9,8 +9,8 @@ from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
-from tests.mutants.page import ROOT
 from tests.mutants.record import Part
+from tests.mutants.rfc_rows import ROOT
 
 
 class Reach:

@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 
 from coverage import CoverageData
 
-from tests.mutants.page import ROOT
 from tests.mutants.recorder import LINES, READERS, SECONDS
+from tests.mutants.rfc_rows import ROOT
 
 
 class Kind(NamedTuple):

@@ -28,7 +28,7 @@ from reconcilers.target.comparison import SLICE_PARTS
 from statedb import Database
 from statedb.changes import SLICE
 from tests.reconcilers.build import service, usual
-from tests.reconcilers.frrk8s.agent import AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.statedb.rows import Row, put, rows_table
 from tests.support import kinds

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cells.bad_input.agent import ADDRESS, NODE, RunningAgent, Session, run
+from tests.cells.bad_input.agent_in_process import ADDRESS, NODE, RunningAgent, Session, run
 from tests.reconcilers.frrk8s import bad_objects as of_frrk8s
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.reconcilers.metallb import bad_objects as of_metallb

@@ -19,7 +19,7 @@ from cells.hive.lifecycle import Lifecycle
 from cells.options import ClaimsOptions
 from cells.state import state_files
 from cells.state.state_files import StateDirectory
-from tests.cells.bad_input.agent import RunningAgent, run
+from tests.cells.bad_input.agent_in_process import RunningAgent, run
 from tests.cells.bad_input.test_objects import good, node
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 

@@ -20,7 +20,15 @@ from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.build import internal, paths
 from tests.reconcilers.kernel.build import path as of_peer
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
-from tests.reconcilers.kernel.reconciler.agent import BOTH, MAIN, ONE, PREFIX, Agent, hops, wire
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    BOTH,
+    MAIN,
+    ONE,
+    PREFIX,
+    Agent,
+    hops,
+    wire,
+)
 
 
 def rows(agent: Agent, **query: str) -> list[dict[str, Any]]:

@@ -46,7 +46,7 @@ from speaker.api import (
 )
 from speaker.nlri import IPV4_UNICAST
 from tests.cells.kernel.jobs import TestJobs
-from tests.reconcilers.kernel.reconciler.agent import (
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
     MAIN,
     NUMBERED,

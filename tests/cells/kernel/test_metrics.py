@@ -9,7 +9,7 @@ from reconcilers.kernel.writer.protocol_messages import Cause, Change, Changed, 
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
-from tests.reconcilers.kernel.reconciler.agent import MAIN, ONE, PREFIX, Agent, wire
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import MAIN, ONE, PREFIX, Agent, wire
 
 
 def scraped(agent: Agent) -> dict[str, float]:

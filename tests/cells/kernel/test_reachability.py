@@ -24,7 +24,14 @@ from resources.kind import Kinds
 from resources.meta import ObjectMeta
 from resources.tables import Tables
 from tests.cells.kernel.jobs import TestJobs
-from tests.reconcilers.kernel.reconciler.agent import MAIN, ONE, PREFIX, Agent, hops, wire
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    MAIN,
+    ONE,
+    PREFIX,
+    Agent,
+    hops,
+    wire,
+)
 from tests.support import looptime
 from tests.support.wait import until
 

@@ -10,7 +10,7 @@ from reconcilers.kernel.writer.protocol_messages import Health
 from reconcilers.kernel_state import KernelSettings
 from speaker.api import NO_PATHS
 from tests.cells.kernel.jobs import TestJobs
-from tests.reconcilers.kernel.reconciler.agent import BOTH, PREFIX, Agent
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import BOTH, PREFIX, Agent
 from tests.support import looptime
 
 

@@ -24,7 +24,7 @@ from tests.support.daemon import Daemon
 from tests.support.kinds import CILIUM_KINDS
 from tests.support.kubernetes.accounts import CRDS, access, define, grant, put, rules, undefine
 from tests.support.kubernetes.cilium import delete_cilium, put_cilium
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -37,7 +37,7 @@ PATIENT = ("--lease-duration-seconds", "300", "--renew-deadline-seconds", "290")
 
 
 @pytest.fixture
-def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     """A server with our definitions, two nodes, and roles with nothing but what is needed."""
     made = define(apiserver)
     for name in ("n1", "n2"):
@@ -50,7 +50,7 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
         apiserver.request("DELETE", path)
 
 
-def _put_node(server: ApiServer, name: str, **labels: str) -> None:
+def _put_node(server: KubeApiServer, name: str, **labels: str) -> None:
     value = node(name, **labels)
     put(
         server,
@@ -60,7 +60,7 @@ def _put_node(server: ApiServer, name: str, **labels: str) -> None:
 
 
 @pytest.fixture
-def operator(server: ApiServer, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
+def operator(server: KubeApiServer, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
     """Start an operator of a name, as an account that has its roles' permissions only."""
     kubeconfig = access(server, ACCOUNT, tmp_path / "kubeconfig")
     started: list[Daemon] = []
@@ -90,24 +90,24 @@ def operator(server: ApiServer, tmp_path: Path) -> Iterator[Callable[..., Daemon
         daemon.stop()
 
 
-def config(server: ApiServer, name: str = "c", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+def config(server: KubeApiServer, name: str = "c", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
     kind = {"apiVersion": "cilium.io/v2", "kind": "CiliumBGPClusterConfig"}
     return put(
         server, f"{CILIUM}/ciliumbgpclusterconfigs", {**kind, **cluster_config(name, **spec)}
     )
 
 
-def node_configs(server: ApiServer) -> dict[str, dict[str, Any]]:
+def node_configs(server: KubeApiServer) -> dict[str, dict[str, Any]]:
     found = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs").body["items"]
     return {item["metadata"]["name"]: item for item in found}
 
 
-def conditions(server: ApiServer, name: str = "c") -> dict[str, dict[str, Any]]:
+def conditions(server: KubeApiServer, name: str = "c") -> dict[str, dict[str, Any]]:
     found = server.request("GET", f"{CILIUM}/ciliumbgpclusterconfigs/{name}").body
     return {c["type"].partition("/")[2]: c for c in found.get("status", {}).get("conditions", [])}
 
 
-def holder(server: ApiServer) -> str:
+def holder(server: KubeApiServer) -> str:
     return str(server.request("GET", LEASE).body.get("spec", {}).get("holderIdentity", ""))
 
 
@@ -121,7 +121,7 @@ def soon(check: Callable[[], object], daemon: Daemon) -> None:
 
 
 def test_planned_objects_are_written_and_stay_unchanged(
-    server: ApiServer, operator: Callable[[str], Daemon]
+    server: KubeApiServer, operator: Callable[[str], Daemon]
 ) -> None:
     made = config(server)
     peer = {"apiVersion": "cilium.io/v2", "kind": "CiliumBGPPeerConfig", **peer_config()}
@@ -159,7 +159,7 @@ def test_planned_objects_are_written_and_stay_unchanged(
 
 
 def test_c43_to_c51_nodes_are_selected_conflicts_are_reported_and_conditions_are_removed(
-    server: ApiServer, operator: Callable[..., Daemon]
+    server: KubeApiServer, operator: Callable[..., Daemon]
 ) -> None:
     def status_of(name: str) -> str:
         return str(conditions(server, name).get("ConflictingClusterConfig", {}).get("status"))
@@ -201,7 +201,7 @@ def test_c43_to_c51_nodes_are_selected_conflicts_are_reported_and_conditions_are
 
 
 def test_f10_two_operators_one_leads_and_when_it_is_killed_nothing_flaps(
-    server: ApiServer, operator: Callable[[str], Daemon]
+    server: KubeApiServer, operator: Callable[[str], Daemon]
 ) -> None:
     config(server)
     first = operator("a")
@@ -223,7 +223,7 @@ def test_f10_two_operators_one_leads_and_when_it_is_killed_nothing_flaps(
 
 
 def test_c55_stored_objects_are_brought_to_the_present_version(
-    server: ApiServer, operator: Callable[[str], Daemon]
+    server: KubeApiServer, operator: Callable[[str], Daemon]
 ) -> None:
     name = "ciliumbgpadvertisements.cilium.io"
     crd = server.request("GET", f"{CRDS}/{name}").body
@@ -268,7 +268,7 @@ def test_c55_stored_objects_are_brought_to_the_present_version(
     put(server, CRDS, bare)
 
 
-def _store_in(server: ApiServer, name: str, version: str) -> None:
+def _store_in(server: KubeApiServer, name: str, version: str) -> None:
     """Make a version the stored version from now on."""
     crd = server.request("GET", f"{CRDS}/{name}").body
     for entry in crd["spec"]["versions"]:
@@ -280,11 +280,11 @@ def _store_in(server: ApiServer, name: str, version: str) -> None:
     )
 
 
-def _stored(server: ApiServer, name: str) -> set[str]:
+def _stored(server: KubeApiServer, name: str) -> set[str]:
     return set(server.request("GET", f"{CRDS}/{name}").body["status"]["storedVersions"])
 
 
-def _advertisements(server: ApiServer) -> list[dict[str, Any]]:
+def _advertisements(server: KubeApiServer) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     def read() -> None:
@@ -297,14 +297,14 @@ def _advertisements(server: ApiServer) -> list[dict[str, Any]]:
     return found
 
 
-def _check_versions(server: ApiServer, prefix: str, version: str) -> None:
+def _check_versions(server: KubeApiServer, prefix: str, version: str) -> None:
     """Look into etcd itself, as the API server converts what it gives."""
     stored = [json.loads(value)["apiVersion"] for value in server.stored(prefix)]
     assert stored == [f"cilium.io/{version}"] * 3
 
 
 def test_node_configs_of_another_operator_are_adopted_as_a_whole(
-    server: ApiServer, operator: Callable[[str], Daemon]
+    server: KubeApiServer, operator: Callable[[str], Daemon]
 ) -> None:
     made = config(server)
     path = f"{CILIUM}/ciliumbgpnodeconfigs"
@@ -360,7 +360,7 @@ def test_node_configs_of_another_operator_are_adopted_as_a_whole(
 
 
 def test_a_rival_is_one_whose_pods_are_ready_and_that_speaks_bgp(
-    server: ApiServer, operator: Callable[[str], Daemon], tmp_path: Path
+    server: KubeApiServer, operator: Callable[[str], Daemon], tmp_path: Path
 ) -> None:
     kubeconfig = access(server, ACCOUNT, tmp_path / "rivals")
     dialect = CiliumDialect(Tables(Database(), CILIUM_KINDS), CiliumOperatorOptions())
@@ -390,7 +390,7 @@ def test_a_rival_is_one_whose_pods_are_ready_and_that_speaks_bgp(
 
 
 def test_objects_that_are_not_read_are_counted_by_one_object_of_each_list(
-    server: ApiServer, tmp_path: Path
+    server: KubeApiServer, tmp_path: Path
 ) -> None:
     kinds = cilium.DIALECT.kinds()
 

@@ -26,7 +26,7 @@ from tests.reconcilers.frrk8s.build import configuration as configuration_of
 from tests.reconcilers.frrk8s.build import router
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import access, define, grant, put, rules, undefine
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -106,7 +106,7 @@ def configuration(ports: list[int], policy: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     """Define Claims, and put in two Nodes."""
     made = define(apiserver, [CLAIM, FRR_CONFIGURATION, FRRK8S_CONFIGURATION])
     metadata = {"name": "frr-k8s-system"}
@@ -125,7 +125,7 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
 
 
 @pytest.fixture
-def operators(server: ApiServer, tmp_path: Path) -> Iterator[tuple[list[int], list[Daemon]]]:
+def operators(server: KubeApiServer, tmp_path: Path) -> Iterator[tuple[list[int], list[Daemon]]]:
     """Two operators, of which one leads; both serve."""
     kubeconfig = access(server, ACCOUNT, tmp_path / "kubeconfig")
     ports = free_ports(2)
@@ -151,14 +151,14 @@ def operators(server: ApiServer, tmp_path: Path) -> Iterator[tuple[list[int], li
         daemon.stop()
 
 
-def apply(server: ApiServer, value: dict[str, Any]) -> tuple[bool, str]:
+def apply(server: KubeApiServer, value: dict[str, Any]) -> tuple[bool, str]:
     """Apply a Claim; returns whether it was stored, and the message of the API server."""
     path = f"{CLAIMS}/{value['metadata']['name']}?fieldManager=person&force=true"
     answer = server.request("PATCH", path, value, kind="apply-patch+yaml")
     return answer.ok, str(answer.body.get("message", ""))
 
 
-def stored(server: ApiServer, value: dict[str, Any]) -> None:
+def stored(server: KubeApiServer, value: dict[str, Any]) -> None:
     ok, message = apply(server, value)
     assert ok, message
 
@@ -171,7 +171,7 @@ def frr_configuration(name: str, asn: int) -> str:
     return json.dumps(value)
 
 
-def check_kubectl(server: ApiServer) -> None:
+def check_kubectl(server: KubeApiServer) -> None:
     """What a person sees of a conflict, and of objects that are free of it."""
 
     def kubectl_apply(text: str) -> str:
@@ -231,7 +231,7 @@ def served(port: int) -> x509.Certificate:
     return x509.load_pem_x509_certificate(ssl.get_server_certificate(("127.0.0.1", port)).encode())
 
 
-def check_renewal(server: ApiServer, ports: list[int]) -> None:
+def check_renewal(server: KubeApiServer, ports: list[int]) -> None:
     """A new authority and what it issues come into use while requests go on; none is refused."""
     before = [served(port).serial_number for port in ports]
     secret = server.request("GET", SECRET).body
@@ -284,7 +284,7 @@ def check_renewal(server: ApiServer, ports: list[int]) -> None:
 
 
 def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
-    server: ApiServer, operators: tuple[list[int], list[Daemon]]
+    server: KubeApiServer, operators: tuple[list[int], list[Daemon]]
 ) -> None:
     ports, daemons = operators
     put(server, CONFIGURATIONS, configuration(ports, "Fail"))

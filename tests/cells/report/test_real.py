@@ -14,7 +14,7 @@ from cells.api.client import at_socket
 from tests.cmd.lab import NODE, configuration, routers, service
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import access, define, grant, put, rules, undefine
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -26,7 +26,7 @@ ACCOUNT = "agent-of-the-test"
 
 
 @pytest.fixture
-def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     """A server with our definitions, and an account of an agent."""
     made = define(apiserver)
     for scope in ("Cluster", ""):
@@ -47,7 +47,7 @@ def node_config(peers: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def fill(server: ApiServer, ports: Sequence[int]) -> None:
+def fill(server: KubeApiServer, ports: Sequence[int]) -> None:
     """Put in what an operator and people would: a NodeConfig, and what it refers to."""
     put(
         server,
@@ -80,7 +80,7 @@ def fill(server: ApiServer, ports: Sequence[int]) -> None:
     assert answer.ok, answer.body
 
 
-def agent(server: ApiServer, directory: Path, *arguments: str) -> Daemon:
+def agent(server: KubeApiServer, directory: Path, *arguments: str) -> Daemon:
     return Daemon(
         "waggle-agent",
         [
@@ -99,23 +99,23 @@ def agent(server: ApiServer, directory: Path, *arguments: str) -> Daemon:
     )
 
 
-def status(server: ApiServer) -> dict[str, Any]:
+def status(server: KubeApiServer) -> dict[str, Any]:
     found: dict[str, Any] = server.request("GET", NODE_CONFIG).body.get("status", {})
     return found
 
 
-def peer(server: ApiServer, name: str = "tor-1") -> dict[str, Any]:
+def peer(server: KubeApiServer, name: str = "tor-1") -> dict[str, Any]:
     instances = status(server).get("bgpInstances", [])
     peers = [p for instance in instances for p in instance.get("peers", []) if p["name"] == name]
     return peers[0] if peers else {}
 
 
-def error(server: ApiServer) -> tuple[str, str]:
+def error(server: KubeApiServer) -> tuple[str, str]:
     (condition,) = status(server).get("conditions", [{}])
     return condition.get("status", ""), condition.get("message", "")
 
 
-def events(server: ApiServer) -> dict[str, dict[str, Any]]:
+def events(server: KubeApiServer) -> dict[str, dict[str, Any]]:
     """Return the Events of our objects, by reason."""
     items = server.request("GET", EVENTS).body["items"]
     return {i["reason"]: i for i in items if i["reportingController"] == "waggle.dev/agent"}
@@ -128,7 +128,7 @@ def soon(check: Callable[[], object], daemon: Daemon) -> None:
     eventually(checked, within=90, interval=0.2, context=daemon.tail)
 
 
-def test_sessions_show_in_the_status_and_in_events(server: ApiServer, tmp_path: Path) -> None:
+def test_sessions_show_in_the_status_and_in_events(server: KubeApiServer, tmp_path: Path) -> None:
     with routers(tmp_path, 1) as ports:
         fill(server, ports)
         daemon = agent(server, tmp_path)
@@ -184,7 +184,9 @@ def test_sessions_show_in_the_status_and_in_events(server: ApiServer, tmp_path: 
         quiet.stop()
 
 
-def test_a_forbidden_write_is_named_and_stops_nothing(server: ApiServer, tmp_path: Path) -> None:
+def test_a_forbidden_write_is_named_and_stops_nothing(
+    server: KubeApiServer, tmp_path: Path
+) -> None:
     grant(
         server,
         ACCOUNT,

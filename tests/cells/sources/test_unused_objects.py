@@ -22,7 +22,7 @@ from speaker.api import SpeakerPort
 from statedb import Database, Table
 from tests.cmd.lab import NODE, configuration
 from tests.dialects.beacon.dialect import BeaconDialect
-from tests.dialects.cells import AGENT as CELLS
+from tests.dialects.dialect_programs import AGENT as CELLS
 from tests.dialects.objects import beacon
 from tests.reconcilers.build import cluster_config
 from tests.support.apiserver import ApiServer, status

@@ -22,7 +22,7 @@ from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from statedb import Database
 from tests.cmd.lab import NODE, configuration, free_port
-from tests.dialects.cells import AGENT as CELLS
+from tests.dialects.dialect_programs import AGENT as CELLS
 from tests.dialects.objects import beacon
 from tests.support.wait import until
 

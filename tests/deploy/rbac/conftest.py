@@ -9,11 +9,11 @@ import pytest
 
 from deploy.generate import CHART, MANIFESTS, NAMESPACE
 from tests.cmd.lab import NODE
-from tests.deploy.rbac.cluster import CLUSTER_WIDE, Cluster, Object, documents
+from tests.deploy.rbac.cluster_with_accounts import CLUSTER_WIDE, Cluster, Object, documents
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import CRDS, RBAC, put, undefine
 from tests.support.kubernetes.cilium import delete_cilium
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/waggle-operator"
@@ -26,7 +26,7 @@ ELSEWHERE = {
 
 
 @pytest.fixture(scope="package")
-def definitions(apiserver: ApiServer) -> Iterator[list[Object]]:
+def definitions(apiserver: KubeApiServer) -> Iterator[list[Object]]:
     """Apply the definitions with kubectl, as in docs/install.md, for all tests of this package."""
     eventually(lambda: _check_nothing_ends(apiserver))
     apiserver.kubectl("apply", "--server-side", "-f", str(CHART / "crds"))
@@ -41,7 +41,9 @@ def definitions(apiserver: ApiServer) -> Iterator[list[Object]]:
 
 
 @pytest.fixture
-def cluster(apiserver: ApiServer, definitions: list[Object], tmp_path: Path) -> Iterator[Cluster]:
+def cluster(
+    apiserver: KubeApiServer, definitions: list[Object], tmp_path: Path
+) -> Iterator[Cluster]:
     """Apply the manifests with kubectl, and delete afterwards what the test has put in."""
     apiserver.kubectl("apply", "-f", str(MANIFESTS))
     made = Cluster(apiserver, tmp_path, [], apiserver.audited)
@@ -61,7 +63,7 @@ def cluster(apiserver: ApiServer, definitions: list[Object], tmp_path: Path) -> 
     delete_cilium(apiserver)
 
 
-def _delete_objects(server: ApiServer, definition: Object) -> None:
+def _delete_objects(server: KubeApiServer, definition: Object) -> None:
     """Delete all objects of a kind, in whatever namespace."""
     spec = definition["spec"]
     (version,) = [version["name"] for version in spec["versions"] if version["storage"]]
@@ -73,13 +75,13 @@ def _delete_objects(server: ApiServer, definition: Object) -> None:
         assert server.request("DELETE", path).ok
 
 
-def _check_nothing_ends(server: ApiServer) -> None:
+def _check_nothing_ends(server: KubeApiServer) -> None:
     """Check that no definition of a test before is still being deleted."""
     items = server.request("GET", CRDS).body["items"]
     assert not [i["metadata"]["name"] for i in items if "deletionTimestamp" in i["metadata"]]
 
 
-def _check_served(server: ApiServer) -> None:
+def _check_served(server: KubeApiServer) -> None:
     plurals = [kind.plural for kind in KINDS if kind.group == "cilium.io"]
     for plural in plurals:
         version = "v2alpha1" if plural == "ciliumbgppeeringpolicies" else "v2"

@@ -10,7 +10,7 @@ from cells.api.client import at_socket
 from deploy.generate import MANIFESTS, NAMESPACE
 from resources.labels import label_value
 from tests.cmd.lab import NODE
-from tests.deploy.rbac.cluster import (
+from tests.deploy.rbac.cluster_with_accounts import (
     CILIUM,
     CLUSTER_WIDE,
     Cluster,
@@ -28,7 +28,7 @@ from tests.reconcilers.metallb.test_node_objects import service as load_balancer
 from tests.support.helm import Helm
 from tests.support.kubernetes.accounts import put
 from tests.support.kubernetes.owners import owned_objects
-from tests.support.kubernetes.server import Answer, ApiServer
+from tests.support.kubernetes.server import Answer, KubeApiServer
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
@@ -137,7 +137,7 @@ def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
         assert len(grants("agent")) == len(WRITTEN) * 5
 
 
-def _check_foreign(server: ApiServer) -> None:
+def _check_foreign(server: KubeApiServer) -> None:
     """An agent writes neither an object of another node's name, nor finalizers."""
     token = server.token("waggle-agent", NAMESPACE, node="n1")
     namespace = "/apis/metallb.io/v1beta1/namespaces/metallb-system"
@@ -170,7 +170,7 @@ def _check_foreign(server: ApiServer) -> None:
     assert server.request("DELETE", path, token=token).ok
 
 
-def _check_long_name(server: ApiServer) -> None:
+def _check_long_name(server: KubeApiServer) -> None:
     """The label of an object cannot have the whole name of a node that is longer than a label."""
     name = f"{'worker' * 12}.example.com"
     put(server, "/api/v1/nodes", node(name))
@@ -190,7 +190,7 @@ def _check_long_name(server: ApiServer) -> None:
     server.request("DELETE", f"/api/v1/nodes/{name}")
 
 
-def _put_service(server: ApiServer) -> list[str]:
+def _put_service(server: KubeApiServer) -> list[str]:
     """Put in a BGPPeer that does not answer, and a Service for it; where the Service is."""
     objects: tuple[Object, ...] = (
         peer("tor", "127.0.0.9", peerPort=1),
@@ -220,7 +220,7 @@ def _what(grant: Grant) -> tuple[str, str, str]:
     return (group, resource.partition("/")[0], namespace)
 
 
-def _written(server: ApiServer) -> dict[str, Object]:
+def _written(server: KubeApiServer) -> dict[str, Object]:
     """Return the objects that agents have written about their nodes, by path."""
     return {
         f"{path}/{item['metadata']['name']}": item
@@ -232,7 +232,7 @@ def _written(server: ApiServer) -> dict[str, Object]:
     }
 
 
-def _check_written(server: ApiServer) -> None:
+def _check_written(server: KubeApiServer) -> None:
     found: dict[str, dict[str, Object]] = {resource: {} for _, resource, _ in WRITTEN}
     for path, item in _written(server).items():
         found[path.rsplit("/", 2)[1]][item["metadata"]["name"]] = item.get("status", {})

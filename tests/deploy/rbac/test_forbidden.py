@@ -8,7 +8,7 @@ import pytest
 
 from deploy.generate import NAMESPACE
 from tests.cmd.lab import NODE
-from tests.deploy.rbac.cluster import (
+from tests.deploy.rbac.cluster_with_accounts import (
     CILIUM,
     EVENTS,
     SECONDS,

@@ -11,10 +11,10 @@ import pytest
 
 from cells.dialects.cell import DialectCell
 from reconcilers.dialect import WrittenObjects
-from tests.deploy.rbac.cluster import CILIUM, Object
+from tests.deploy.rbac.cluster_with_accounts import CILIUM, Object
 from tests.support.helm import Helm
 from tests.support.kubernetes.accounts import RBAC, put
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.helm, pytest.mark.timeout(300)]
@@ -36,7 +36,7 @@ METALLB = (
 class Chart:
     """A release of the chart on the server; helm is run as the administrator."""
 
-    def __init__(self, helm: Helm, server: ApiServer) -> None:
+    def __init__(self, helm: Helm, server: KubeApiServer) -> None:
         self.server = server
         self._helm = helm
 
@@ -60,7 +60,7 @@ class Chart:
 
 
 @pytest.fixture
-def chart(helm: Helm, apiserver: ApiServer, definitions: list[Object]) -> Iterator[Chart]:
+def chart(helm: Helm, apiserver: KubeApiServer, definitions: list[Object]) -> Iterator[Chart]:
     del definitions
     made = Chart(helm, apiserver)
     apiserver.kubectl("create", "namespace", RELEASE)
@@ -75,7 +75,7 @@ def chart(helm: Helm, apiserver: ApiServer, definitions: list[Object]) -> Iterat
         finish(apiserver, namespace)
 
 
-def finish(server: ApiServer, namespace: str) -> None:
+def finish(server: KubeApiServer, namespace: str) -> None:
     """Delete a namespace: no controller does it here."""
     path = f"/api/v1/namespaces/{namespace}"
     if server.request("DELETE", path).status == 404:
@@ -85,7 +85,7 @@ def finish(server: ApiServer, namespace: str) -> None:
     server.request("PUT", f"{path}/finalize", body)
 
 
-def secret(server: ApiServer, namespace: str, name: str) -> None:
+def secret(server: KubeApiServer, namespace: str, name: str) -> None:
     value = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
     put(server, f"/api/v1/namespaces/{namespace}/secrets", {**value, "stringData": {"a": "b"}})
 

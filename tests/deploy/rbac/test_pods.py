@@ -6,13 +6,15 @@ import pytest
 
 from tests.support.helm import Helm
 from tests.support.kubernetes.accounts import put
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
 
 @pytest.mark.helm
-def test_pods_are_admitted_in_the_namespaces_of_the_chart(apiserver: ApiServer, helm: Helm) -> None:
+def test_pods_are_admitted_in_the_namespaces_of_the_chart(
+    apiserver: KubeApiServer, helm: Helm
+) -> None:
     """The answer of the API server to Pods of each part, in namespaces of two standards."""
     objects = helm.template({"operator": {"hostNetwork": False}})
     standards = {"strict": "restricted", "open": "privileged"}

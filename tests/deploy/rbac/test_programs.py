@@ -12,7 +12,7 @@ from deploy.generate import MANIFESTS
 from reconcilers.dialect import WrittenObjects
 from resources.kubernetes import versioned_kinds
 from tests.cmd.lab import NODE, configuration, routers
-from tests.deploy.rbac.cluster import (
+from tests.deploy.rbac.cluster_with_accounts import (
     CILIUM,
     EVENTS,
     QUICK_COUNTS,
@@ -32,7 +32,7 @@ from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import CRDS, put
 from tests.support.kubernetes.cilium import put_cilium
 from tests.support.kubernetes.owners import owned_objects
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 
 LEFT = [
@@ -103,12 +103,12 @@ def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
         assert cluster.used(part) == grants[part]
 
 
-def _check_owners(server: ApiServer, wanted: set[tuple[str, str]]) -> None:
+def _check_owners(server: KubeApiServer, wanted: set[tuple[str, str]]) -> None:
     owned = owned_objects(server)
     assert owned >= wanted, owned
 
 
-def _fill(server: ApiServer, objects: list[Object]) -> None:
+def _fill(server: KubeApiServer, objects: list[Object]) -> None:
     """Put in two nodes, one of them with a router, and an object of each kind of v2."""
     for obj in objects:
         kind = next(kind for kind in KINDS if kind.name == obj["kind"])
@@ -127,7 +127,7 @@ def _fill(server: ApiServer, objects: list[Object]) -> None:
     put(server, path, cilium("CiliumBGPNodeConfigOverride", override))
 
 
-def _put_service(server: ApiServer) -> None:
+def _put_service(server: KubeApiServer) -> None:
     """Put in a Service with traffic policy Local that the Advertisement selects."""
     metadata = {"name": "web", "labels": {"expose": "true"}}
     spec = {"type": "LoadBalancer", "ports": [{"port": 80}], "externalTrafficPolicy": "Local"}
@@ -138,7 +138,7 @@ def _put_service(server: ApiServer) -> None:
     assert answer.ok, answer.body
 
 
-def _put_endpoint(server: ApiServer, name: str) -> None:
+def _put_endpoint(server: KubeApiServer, name: str) -> None:
     """Put the endpoint of the Service on a node."""
     value = {
         "apiVersion": "discovery.k8s.io/v1",
@@ -151,7 +151,7 @@ def _put_endpoint(server: ApiServer, name: str) -> None:
     put(server, SLICES, value)
 
 
-def _leave_objects(server: ApiServer) -> None:
+def _leave_objects(server: KubeApiServer) -> None:
     """Put in what an agent wrote for dialects that are off now."""
     for kind in LEFT:
         api, namespace = kind.api_versions[0], "default" if kind.namespaced else ""
@@ -162,12 +162,12 @@ def _leave_objects(server: ApiServer) -> None:
         assert answer.ok, answer.body
 
 
-def _left(server: ApiServer) -> list[str]:
+def _left(server: KubeApiServer) -> list[str]:
     paths = (kind.path(kind.versions[0]) for kind in LEFT)
     return [path for path in paths if server.request("GET", path).body["items"]]
 
 
-def _store_as_before(server: ApiServer) -> None:
+def _store_as_before(server: KubeApiServer) -> None:
     """Have the definitions of v2 name the old version."""
     status = {"status": {"storedVersions": ["v2alpha1", "v2"]}}
     for kind in versioned_kinds(KINDS):
@@ -175,7 +175,7 @@ def _store_as_before(server: ApiServer) -> None:
         assert server.request("PATCH", path, status, "merge-patch+json").ok
 
 
-def _check_state(server: ApiServer, state: str) -> None:
+def _check_state(server: KubeApiServer, state: str) -> None:
     answer = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs/{NODE}")
     assert answer.ok
     instances = answer.body.get("status", {}).get("bgpInstances", [])
@@ -183,11 +183,11 @@ def _check_state(server: ApiServer, state: str) -> None:
     assert [peer.get("peeringState") for peer in peers] == [state]
 
 
-def _check_event(server: ApiServer, reason: str, controller: str = "waggle.dev/agent") -> None:
+def _check_event(server: KubeApiServer, reason: str, controller: str = "waggle.dev/agent") -> None:
     items = server.request("GET", EVENTS).body["items"]
     assert reason in {i["reason"] for i in items if i["reportingController"] == controller}
 
 
-def _check_node_configs(server: ApiServer, *names: str) -> None:
+def _check_node_configs(server: KubeApiServer, *names: str) -> None:
     items = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs").body["items"]
     assert {item["metadata"]["name"] for item in items} == set(names)

@@ -15,10 +15,18 @@ from cells.api.client import AgentError, at_socket
 from deploy.generate import MANIFESTS, NAMESPACE
 from reconcilers.intent.service_addresses import published
 from tests.cmd.lab import NODE, configuration, routers
-from tests.deploy.rbac.cluster import CILIUM, Cluster, Object, cilium, documents, node, settings
+from tests.deploy.rbac.cluster_with_accounts import (
+    CILIUM,
+    Cluster,
+    Object,
+    cilium,
+    documents,
+    node,
+    settings,
+)
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import put
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
@@ -26,7 +34,7 @@ SHOP = "/api/v1/namespaces/shop"
 KEY = "waggle.dev/service-addresses"
 
 
-def fill(server: ApiServer, ports: list[int]) -> None:
+def fill(server: KubeApiServer, ports: list[int]) -> None:
     """Put in this node with a router, another node, and a namespace."""
     for obj in configuration(ports):
         kind = next(kind for kind in KINDS if kind.name == obj["kind"])
@@ -50,7 +58,7 @@ def fill(server: ApiServer, ports: list[int]) -> None:
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
 
 
-def set_status(server: ApiServer, path: str, status: dict[str, Any]) -> None:
+def set_status(server: KubeApiServer, path: str, status: dict[str, Any]) -> None:
     answer = server.request("PATCH", f"{path}/status", {"status": status}, "merge-patch+json")
     assert answer.ok, answer.body
 
@@ -67,7 +75,7 @@ def test_a_tenant_announces_what_is_granted_and_nothing_that_something_else_has(
         "192.0.2.12": "NodeAddress",
         "10.244.2.7": "PodAddress",
         "203.0.113.250": "PeerAddress",
-        cluster_ip: "ApiServer",
+        cluster_ip: "KubeApiServer",
     }
     with routers(cluster.directory, 1) as ports:
         fill(server, ports)
@@ -108,12 +116,12 @@ def _restricted_and_healthy(socket: Path) -> None:
     assert state["health"] == "ok"
 
 
-def _annotate(server: ApiServer, value: str | None) -> None:
+def _annotate(server: KubeApiServer, value: str | None) -> None:
     body = {"metadata": {"annotations": {KEY: value}}}
     assert server.request("PATCH", SHOP, body, "merge-patch+json").ok
 
 
-def _published(server: ApiServer, path: str, address: str) -> None:
+def _published(server: KubeApiServer, path: str, address: str) -> None:
     answer = server.request("GET", path)
     assert answer.ok
     assert address in answer.body["data"]["nodes"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deploy.generate import MANIFESTS
-from tests.deploy.rbac.cluster import (
+from tests.deploy.rbac.cluster_with_accounts import (
     CILIUM,
     Cluster,
     Object,
@@ -18,7 +18,7 @@ from tests.deploy.rbac.cluster import (
 )
 from tests.support.helm import Helm
 from tests.support.kubernetes.accounts import put
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
@@ -78,7 +78,7 @@ def _policy(name: str) -> Object:
     }
 
 
-def _check_taken(server: ApiServer, uid: str) -> None:
+def _check_taken(server: KubeApiServer, uid: str) -> None:
     """Check that what stands for policy `a` is that one's, and that nothing else is."""
     for kind, (name, _) in TRANSLATED.items():
         items = server.request("GET", f"{CILIUM}/{kind.lower()}s").body["items"]

@@ -14,7 +14,7 @@ from resources.core.kinds import NODE, SERVICE_CIDR
 from resources.core.node import of_other_nodes
 from resources.errors import InvalidObject
 from speaker.nlri import prefix_to_wire
-from tests.reconcilers.frrk8s.agent import AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 
 Object = dict[str, Any]

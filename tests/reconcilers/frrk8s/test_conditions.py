@@ -7,7 +7,7 @@ from resources.core.kinds import NODE
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.build import Cluster, node
-from tests.reconcilers.frrk8s.agent import AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 
 Row = tuple[str, str, str, str]

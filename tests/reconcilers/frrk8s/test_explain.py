@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.reconcilers.frrk8s.agent import AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import AgentInMemory
 from tests.reconcilers.frrk8s.build import PEER, configuration, neighbor, router
 from waggle.__main__ import main
 

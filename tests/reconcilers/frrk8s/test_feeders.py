@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions, OnConflict
 from reconcilers.metallb.dialect import MetalLBDialect
-from tests.reconcilers.frrk8s.agent import AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.reconcilers.frrk8s.feeders import feeder, tower
 from tests.reconcilers.metallb.objects import peer

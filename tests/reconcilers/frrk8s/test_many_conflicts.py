@@ -17,7 +17,7 @@ from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import Problem
 from reconcilers.sliced_work import Pieces, finish
-from tests.reconcilers.frrk8s.agent import AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import AgentInMemory
 from tests.reconcilers.frrk8s.build import (
     configuration,
     merge,

@@ -12,7 +12,7 @@ import pytest
 
 from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
-from tests.reconcilers.frrk8s.agent import ADDRESS, AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import ADDRESS, AgentInMemory
 from tests.reconcilers.frrk8s.build import PEER, configuration, neighbor, router
 
 NODE = "n1"

@@ -19,7 +19,7 @@ from reconcilers.intent.service_addresses.published import PARTS
 from reconcilers.model import Attributes, Contribution
 from reconcilers.sliced_work import Slices
 from speaker.nlri import IPV4_UNICAST
-from tests.reconcilers.frrk8s.agent import AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration
 from tests.support.examples import examples
 

@@ -16,7 +16,7 @@ from reconcilers.frrk8s.raw_config import raw_meaning
 from reconcilers.redistribution import KERNEL_ROUTE
 from resources.host import KernelRoute, KernelTable
 from speaker.nlri import prefix_to_text
-from tests.reconcilers.frrk8s.agent import AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import AgentInMemory
 from tests.reconcilers.frrk8s.build import PEER, configuration, neighbor, router
 from waggle.__main__ import main
 

@@ -34,7 +34,7 @@ from resources.kind import Kinds
 from resources.tables import Tables
 from speaker.nlri import IPV4_UNICAST, prefix_to_text
 from statedb import Database
-from tests.reconcilers.frrk8s.agent import CILIUM, AgentInMemory
+from tests.reconcilers.frrk8s.agent_in_memory import CILIUM, AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration
 
 NODE = "n1"

@@ -11,7 +11,7 @@ from reconcilers.model import ObjectRef
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.objects import beacon
-from tests.reconcilers.apply.cluster import Applied
+from tests.reconcilers.apply.applied_cluster import Applied
 from tests.reconcilers.build import NODE, Cluster, cluster_config, node, peer, service, usual
 from tests.support import kinds
 

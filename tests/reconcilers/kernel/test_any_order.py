@@ -17,7 +17,16 @@ from reconcilers.target.verification import Verification
 from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
-from tests.reconcilers.kernel.reconciler.agent import BOTH, MAIN, ONE, TWO, Agent, hops, many, wire
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    BOTH,
+    MAIN,
+    ONE,
+    TWO,
+    Agent,
+    hops,
+    many,
+    wire,
+)
 
 PREFIXES = many(8)
 PEERS = ("10.88.0.1", "10.88.0.2")

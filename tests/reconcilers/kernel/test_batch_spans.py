@@ -12,7 +12,15 @@ from reconcilers.kernel.writer.protocol_messages import MAX_ROUTES, Reason
 from reconcilers.target import runner
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
-from tests.reconcilers.kernel.reconciler.agent import MAIN, ONE, PREFIX, Agent, hops, many, wire
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    MAIN,
+    ONE,
+    PREFIX,
+    Agent,
+    hops,
+    many,
+    wire,
+)
 
 
 @pytest.fixture

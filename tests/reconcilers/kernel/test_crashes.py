@@ -7,7 +7,16 @@ import random
 from speaker.api import NO_PATHS, BestPathChange, SelectionEnd, TableBegin, TableEnd
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
-from tests.reconcilers.kernel.reconciler.agent import BOTH, MAIN, ONE, TWO, Agent, hops, many, wire
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    BOTH,
+    MAIN,
+    ONE,
+    TWO,
+    Agent,
+    hops,
+    many,
+    wire,
+)
 
 ROUTES = 20_000
 PIECE = 500

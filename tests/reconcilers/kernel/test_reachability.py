@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from reconcilers.kernel.reachability import MAX_NODES, Target, targets
 from speaker.api import NO_PATHS
-from tests.reconcilers.kernel.reconciler.agent import MAIN, ONE, PREFIX, TWO, Agent, hops, wire
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    MAIN,
+    ONE,
+    PREFIX,
+    TWO,
+    Agent,
+    hops,
+    wire,
+)
 
 
 def test_the_api_server_the_next_nodes_and_dns_servers_are_tried() -> None:

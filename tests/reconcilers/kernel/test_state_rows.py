@@ -7,7 +7,14 @@ from reconcilers.kernel.state_rows import next_hop_rows, table_rows
 from reconcilers.kernel_state import KernelNextHops, KernelSettings, KernelTable
 from tests.reconcilers.kernel.build import path, paths
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
-from tests.reconcilers.kernel.reconciler.agent import BOTH, MAIN, ONE, PREFIX, Agent, wire
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    BOTH,
+    MAIN,
+    ONE,
+    PREFIX,
+    Agent,
+    wire,
+)
 
 
 def test_a_table_has_numbers_and_what_is_wrong_and_next_hops_are_those_in_use() -> None:

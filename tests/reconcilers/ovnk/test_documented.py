@@ -12,7 +12,7 @@ from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
 from resources.manifests.yamlfile import parse_yaml
 from resources.ovnk.kinds import CLUSTER_NETWORK, ROUTE_ADVERTISEMENTS
-from tests.reconcilers.ovnk.cluster import node
+from tests.reconcilers.ovnk.operator_cluster import node
 from waggle.__main__ import main
 
 EXAMPLES: Final = (Path(__file__).parent / "documented.yaml").read_bytes()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reconcilers.ovnk import generate_node
-from tests.reconcilers.ovnk.cluster import (
+from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
     Cluster,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.ovnk.cases import case
-from tests.reconcilers.ovnk.cluster import Cluster, Json
+from tests.reconcilers.ovnk.operator_cluster import Cluster, Json
 
 
 def generated(cluster: Cluster) -> dict[str, Json]:

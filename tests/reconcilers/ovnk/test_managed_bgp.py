@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from reconcilers.dialect import ClusterIntent
-from tests.reconcilers.ovnk.cluster import FRR, Cluster, Json, attachment, node
+from tests.reconcilers.ovnk.operator_cluster import FRR, Cluster, Json, attachment, node
 from tests.reconcilers.ovnk.test_vteps import network
 
 KEY: Final = "k8s.ovn.org/route-advertisements"

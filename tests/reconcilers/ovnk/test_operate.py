@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from reconcilers.ovnk import generate_node
-from tests.reconcilers.ovnk.cluster import (
+from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
     FRR,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.reconcilers.ovnk.cluster import (
+from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
     Cluster,

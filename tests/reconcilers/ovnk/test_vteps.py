@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconcilers.model import Condition
-from tests.reconcilers.ovnk.cluster import (
+from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     Cluster,
     Json,

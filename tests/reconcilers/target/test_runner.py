@@ -15,7 +15,7 @@ from speaker.api import PeerConfig
 from speaker.engine.inputs import SetPeer, UpdateRoutes
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from statedb import Snapshot
-from tests.reconcilers.apply.cluster import ROUTER, Applied
+from tests.reconcilers.apply.applied_cluster import ROUTER, Applied
 from tests.reconcilers.build import (
     advertisement,
     cluster_config,

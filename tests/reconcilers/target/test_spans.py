@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from reconcilers.target import runner
-from tests.reconcilers.apply.cluster import Applied
+from tests.reconcilers.apply.applied_cluster import Applied
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from speaker.engine.inputs import (
     UpdateRoutes,
 )
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
-from tests.reconcilers.apply.cluster import Applied
+from tests.reconcilers.apply.applied_cluster import Applied
 from tests.reconcilers.build import service
 from tests.support import kinds
 

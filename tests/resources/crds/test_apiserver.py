@@ -16,7 +16,7 @@ from resources.errors import InvalidObject
 from resources.kind import Kind
 from tests.support import kinds
 from tests.support.kubernetes.accounts import define, undefine
-from tests.support.kubernetes.server import Answer, ApiServer
+from tests.support.kubernetes.server import Answer, KubeApiServer
 from tests.support.wait import NotReadyError, eventually
 
 pytestmark = pytest.mark.apiserver
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     """A server with all definitions."""
     made = define(apiserver)
     yield apiserver
@@ -45,7 +45,7 @@ def _object(kind: Kind[Any], spec: object, version: str = "", name: str = "x") -
     }
 
 
-def _try(server: ApiServer, kind: Kind[Any], spec: object, version: str = "") -> Answer:
+def _try(server: KubeApiServer, kind: Kind[Any], spec: object, version: str = "") -> Answer:
     # The server answers 404 for a moment after a definition is established.
     def created() -> Answer:
         path = _path(kind, version, "?dryRun=All&fieldValidation=Strict")
@@ -261,7 +261,7 @@ def _names(spec: Kind[Any], value: Object) -> str:
 
 @pytest.mark.parametrize(("kind", "spec"), GOOD, ids=map(_names, *zip(*GOOD, strict=True)))
 def test_the_server_accepts_what_the_agent_accepts(
-    server: ApiServer, kind: Kind[Any], spec: Object
+    server: KubeApiServer, kind: Kind[Any], spec: Object
 ) -> None:
     assert _refused_by_agent(kind, spec) == set()
     answer = _try(server, kind, spec)
@@ -270,7 +270,7 @@ def test_the_server_accepts_what_the_agent_accepts(
 
 @pytest.mark.parametrize(("kind", "spec"), BAD, ids=map(_names, *zip(*BAD, strict=True)))
 def test_the_server_rejects_the_same_field_as_the_agent(
-    server: ApiServer, kind: Kind[Any], spec: Object
+    server: KubeApiServer, kind: Kind[Any], spec: Object
 ) -> None:
     ours = _refused_by_agent(kind, spec)
     answer = _try(server, kind, spec)
@@ -285,7 +285,7 @@ def test_the_server_rejects_the_same_field_as_the_agent(
     ("kind", "spec"), OF_A_LATER_RELEASE, ids=map(_names, *zip(*OF_A_LATER_RELEASE, strict=True))
 )
 def test_values_of_a_later_release_are_read_and_not_in_our_definitions(
-    server: ApiServer, kind: Kind[Any], spec: Object
+    server: KubeApiServer, kind: Kind[Any], spec: Object
 ) -> None:
     assert _refused_by_agent(kind, spec) == set()
     assert _try(server, kind, spec).status == 422
@@ -303,31 +303,31 @@ def _without_index(field: str) -> str:
 
 
 @pytest.mark.parametrize(("text", "good"), [*ADDRESSES.items(), *ZONED.items()])
-def test_an_address_of_a_peer(server: ApiServer, text: str, good: bool) -> None:
+def test_an_address_of_a_peer(server: KubeApiServer, text: str, good: bool) -> None:
     for kind in (C, N):
         assert (_refused_by_agent(kind, _peer(peerAddress=text)) == set()) == good
         assert _try(server, kind, _peer(peerAddress=text)).ok == good
 
 
 @pytest.mark.parametrize(("text", "good"), [*ADDRESSES.items(), *((text, False) for text in ZONED)])
-def test_an_address_of_ours_has_no_zone(server: ApiServer, text: str, good: bool) -> None:
+def test_an_address_of_ours_has_no_zone(server: KubeApiServer, text: str, good: bool) -> None:
     for kind in (N, O):
         assert (_refused_by_agent(kind, _local(text)) == set()) == good
         assert _try(server, kind, _local(text)).ok == good
 
 
-def test_the_message_of_a_rule_is_the_agents(server: ApiServer) -> None:
+def test_the_message_of_a_rule_is_the_agents(server: KubeApiServer) -> None:
     answer = _try(server, P, {"timers": {"keepAliveTimeSeconds": 91}})
     (message,) = answer.causes.values()
     assert "is greater than holdTimeSeconds" in message
 
 
-def test_the_message_about_an_address_is_short(server: ApiServer) -> None:
+def test_the_message_about_an_address_is_short(server: KubeApiServer) -> None:
     answer = _try(server, C, _peer(peerAddress="router"))
     assert len(answer.body["message"]) < 600
 
 
-def test_defaults_are_filled_in_as_the_agent_would(server: ApiServer) -> None:
+def test_defaults_are_filled_in_as_the_agent_would(server: KubeApiServer) -> None:
     answer = _try(server, P, {"gracefulRestart": {"enabled": True}})
     stored = answer.body["spec"]
     assert stored["timers"] == {
@@ -343,20 +343,20 @@ def test_defaults_are_filled_in_as_the_agent_would(server: ApiServer) -> None:
     )
 
 
-def test_an_unknown_field_is_rejected_by_strict_validation(server: ApiServer) -> None:
+def test_an_unknown_field_is_rejected_by_strict_validation(server: KubeApiServer) -> None:
     answer = _try(server, P, {"timers": {"holdTimeSecond": 9}})
     assert not answer.ok
     assert 'unknown field "spec.timers.holdTimeSecond"' in answer.body["message"]
 
 
-def test_the_older_version_accepts_dropped_fields(server: ApiServer) -> None:
+def test_the_older_version_accepts_dropped_fields(server: KubeApiServer) -> None:
     ref = {"name": "c", "group": "cilium.io", "kind": "CiliumBGPPeerConfig"}
     assert _try(server, C, _peer(peerConfigRef=ref), "v2alpha1").ok
     assert not _try(server, C, _peer(peerConfigRef=ref)).ok
     assert _try(server, P, {"transport": {"localPort": 1}}, "v2alpha1").ok
 
 
-def test_kubectl_shows_the_columns_and_knows_the_short_names(server: ApiServer) -> None:
+def test_kubectl_shows_the_columns_and_knows_the_short_names(server: KubeApiServer) -> None:
     # Of what is not written down the default is shown.
     spec = {"ebgpMultihop": 4, "authSecretRef": "s"}
     assert server.request("POST", _path(P), _object(P, spec, name="columns")).ok
@@ -382,7 +382,7 @@ def test_kubectl_shows_the_columns_and_knows_the_short_names(server: ApiServer) 
     server.request("DELETE", _path(P, rest="/columns"))
 
 
-def test_kubectl_explains_a_field(server: ApiServer) -> None:
+def test_kubectl_explains_a_field(server: KubeApiServer) -> None:
     def explain() -> str:
         # The server describes a kind a moment after it serves it.
         try:
@@ -394,7 +394,7 @@ def test_kubectl_explains_a_field(server: ApiServer) -> None:
     assert "The router's IPv4 or IPv6 address, for example 192.0.2.1." in " ".join(text.split())
 
 
-def test_server_side_apply_merges_instances_and_peers_by_name(server: ApiServer) -> None:
+def test_server_side_apply_merges_instances_and_peers_by_name(server: KubeApiServer) -> None:
     def apply(manager: str, peer: str) -> Answer:
         body = _object(
             C, {"bgpInstances": [{"name": "i", "peers": [{"name": peer}]}]}, name="merge"
@@ -410,7 +410,7 @@ def test_server_side_apply_merges_instances_and_peers_by_name(server: ApiServer)
     server.request("DELETE", _path(C, rest="/merge"))
 
 
-def test_a_status_does_not_change_the_generation(server: ApiServer) -> None:
+def test_a_status_does_not_change_the_generation(server: KubeApiServer) -> None:
     made = server.request("POST", _path(N), _object(N, _local("192.0.2.1"), name="node"))
     assert made.ok, made.body
     peer = {

@@ -12,7 +12,7 @@ from reconcilers.sliced_work import Pieces, finish
 from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
-from tests.support.kubernetes.server import Answer, ApiServer
+from tests.support.kubernetes.server import Answer, KubeApiServer
 from tests.support.wait import NotReadyError, eventually
 
 pytestmark = pytest.mark.apiserver
@@ -23,7 +23,7 @@ NAME = "frrconfigurations.frrk8s.metallb.io"
 
 
 @pytest.fixture(scope="module")
-def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     """A server with the definition."""
     answer = apiserver.request("POST", DEFINITIONS, custom_resource_definition(FRR_CONFIGURATION))
     assert answer.ok or answer.status == 409, answer.body
@@ -32,7 +32,7 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
         apiserver.request("DELETE", f"{DEFINITIONS}/{NAME}")
 
 
-def create(server: ApiServer, spec: object) -> Answer:
+def create(server: KubeApiServer, spec: object) -> Answer:
     value = configuration("x", spec)
     value["metadata"] = {"name": "x", "namespace": "default"}
 
@@ -108,7 +108,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("spec", GOOD, ids=range(len(GOOD)))
-def test_the_server_takes_it(server: ApiServer, spec: dict[str, Any]) -> None:
+def test_the_server_takes_it(server: KubeApiServer, spec: dict[str, Any]) -> None:
     answer = create(server, spec)
     assert answer.ok, answer.body
     assert FRR_CONFIGURATION.decode(configuration("x", spec)).invalid == ()
@@ -116,7 +116,7 @@ def test_the_server_takes_it(server: ApiServer, spec: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("field", "spec"), BAD, ids=range(len(BAD)))
 def test_the_server_refuses_it_and_names_the_field(
-    server: ApiServer, field: str, spec: dict[str, Any]
+    server: KubeApiServer, field: str, spec: dict[str, Any]
 ) -> None:
     answer = create(server, spec)
     assert answer.status == 422, answer.body
@@ -128,13 +128,13 @@ def test_the_server_refuses_it_and_names_the_field(
     assert any(field in error.path for error in errors), errors
 
 
-def test_the_families_of_a_session_have_a_default(server: ApiServer) -> None:
+def test_the_families_of_a_session_have_a_default(server: KubeApiServer) -> None:
     answer = create(server, of_neighbor())
     (stored,) = answer.body["spec"]["bgp"]["routers"][0]["neighbors"]
     assert stored["addressFamilies"] == ["unicast"]
 
 
-def test_an_object_keeps_its_conditions(server: ApiServer) -> None:
+def test_an_object_keeps_its_conditions(server: KubeApiServer) -> None:
     value = configuration("kept", {})
     value["metadata"] = {"name": "kept", "namespace": "default"}
     eventually(lambda: _assert(server.request("POST", PATH, value).status in (201, 409)))

@@ -15,7 +15,7 @@ from resources.kubernetes import Access, KubernetesSource, Phase, Selection, Tim
 from tests.resources.kubernetes.objects import advertisement, service
 from tests.resources.kubernetes.source.reading import Reader
 from tests.support.kinds import KINDS
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.relay import Relay
 from tests.support.wait import until
 
@@ -68,21 +68,21 @@ def run(scenario: Callable[[], Awaitable[None]], seconds: float = 90) -> None:
     asyncio.run(main())
 
 
-async def ask(server: ApiServer, method: str, path: str, body: object = None) -> dict[str, Any]:
+async def ask(server: KubeApiServer, method: str, path: str, body: object = None) -> dict[str, Any]:
     """Ask as the administrator, without holding up the loop."""
     answer = await asyncio.to_thread(server.request, method, path, body)
     assert answer.ok, answer
     return answer.body
 
 
-async def restart(server: ApiServer) -> None:
+async def restart(server: KubeApiServer) -> None:
     """Start it anew; from this thread, as it ends with the thread that started it."""
     await asyncio.to_thread(server.stop_server)
     await asyncio.sleep(0.2)
     server.start_server()
 
 
-async def shop(server: ApiServer) -> None:
+async def shop(server: KubeApiServer) -> None:
     """Make the namespace anew."""
     namespace = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": NAMESPACE}}
     await asyncio.to_thread(server.request, "POST", "/api/v1/namespaces", namespace)
@@ -90,7 +90,7 @@ async def shop(server: ApiServer) -> None:
         await ask(server, "DELETE", f"{SERVICES}/{item['metadata']['name']}")
 
 
-async def create(server: ApiServer, name: str) -> None:
+async def create(server: KubeApiServer, name: str) -> None:
     body = service(name, "ClusterIP", NAMESPACE)
     body["spec"]["ports"] = [{"port": 80}]
     await ask(server, "POST", SERVICES, body)
@@ -104,7 +104,7 @@ def reader(kubeconfig: Path) -> Reader:
     return Reader(source)
 
 
-def through(relay: Relay, server: ApiServer, directory: Path) -> Path:
+def through(relay: Relay, server: KubeApiServer, directory: Path) -> Path:
     """Write a kubeconfig that leads through the relay."""
     config = json.loads(server.kubeconfig.read_text())
     config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{relay.port}"
@@ -113,7 +113,7 @@ def through(relay: Relay, server: ApiServer, directory: Path) -> Path:
     return path
 
 
-def test_objects_are_listed_in_pages_and_watched(apiserver: ApiServer) -> None:
+def test_objects_are_listed_in_pages_and_watched(apiserver: KubeApiServer) -> None:
     async def scenario() -> None:
         await shop(apiserver)
         for i in range(7):
@@ -131,7 +131,9 @@ def test_objects_are_listed_in_pages_and_watched(apiserver: ApiServer) -> None:
     run(scenario)
 
 
-def test_changes_during_an_outage_are_read_after_410(apiserver: ApiServer, tmp_path: Path) -> None:
+def test_changes_during_an_outage_are_read_after_410(
+    apiserver: KubeApiServer, tmp_path: Path
+) -> None:
     """The history is compacted and the server's cache is new: only a list shows deletions."""
 
     async def scenario() -> None:
@@ -160,7 +162,7 @@ def test_changes_during_an_outage_are_read_after_410(apiserver: ApiServer, tmp_p
 
 
 def test_a_service_changed_during_an_api_server_restart_is_read_afterwards(
-    apiserver: ApiServer,
+    apiserver: KubeApiServer,
 ) -> None:
     async def scenario() -> None:
         await shop(apiserver)
@@ -175,7 +177,7 @@ def test_a_service_changed_during_an_api_server_restart_is_read_afterwards(
     run(scenario)
 
 
-def test_a_crd_that_comes_later_is_read_from_then_on(apiserver: ApiServer) -> None:
+def test_a_crd_that_comes_later_is_read_from_then_on(apiserver: KubeApiServer) -> None:
     async def scenario() -> None:
         await shop(apiserver)
         name = f"{CRDS}/{DEFINITION['metadata']['name']}"  # type: ignore[index]
@@ -200,7 +202,7 @@ def test_a_crd_that_comes_later_is_read_from_then_on(apiserver: ApiServer) -> No
     run(scenario)
 
 
-def test_a_forbidden_list_names_verb_and_resource(apiserver: ApiServer, tmp_path: Path) -> None:
+def test_a_forbidden_list_names_verb_and_resource(apiserver: KubeApiServer, tmp_path: Path) -> None:
     async def scenario() -> None:
         await shop(apiserver)
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "agent"}}

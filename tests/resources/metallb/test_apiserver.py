@@ -20,21 +20,21 @@ from resources.metallb.kinds import (
 )
 from tests.resources.metallb.test_kinds import ADVERTISEMENTS, BAD_PEERS, GOOD_PEERS, broken, peer
 from tests.support.kubernetes.accounts import CRDS, define, put, undefine
-from tests.support.kubernetes.server import Answer, ApiServer
+from tests.support.kubernetes.server import Answer, KubeApiServer
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.apiserver
 
 
 @pytest.fixture(scope="module")
-def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     """A server with the definitions."""
     names = define(apiserver, KINDS)
     yield apiserver
     undefine(apiserver, names)
 
 
-def create(server: ApiServer, kind: Kind[Any], spec: Any, query: str = "?dryRun=All") -> Answer:  # noqa: ANN401
+def create(server: KubeApiServer, kind: Kind[Any], spec: Any, query: str = "?dryRun=All") -> Answer:  # noqa: ANN401
     """Create an object, strictly."""
 
     def created() -> Answer:
@@ -53,7 +53,7 @@ def create(server: ApiServer, kind: Kind[Any], spec: Any, query: str = "?dryRun=
 
 
 @pytest.mark.parametrize("spec", GOOD_PEERS, ids=str)
-def test_the_server_takes_a_peer_that_is_valid(server: ApiServer, spec: dict[str, Any]) -> None:
+def test_the_server_takes_a_peer_that_is_valid(server: KubeApiServer, spec: dict[str, Any]) -> None:
     answer = create(server, BGP_PEER, peer(**spec))
     assert answer.ok, answer.body
 
@@ -66,7 +66,7 @@ def test_the_server_takes_a_peer_that_is_valid(server: ApiServer, spec: dict[str
     (COMMUNITY, [{"communities": [{"name": "a", "value": "1:1"}]}, {"communities": "x"}]),
 ], ids=["peer", "advertisement", "profile", "pool", "community"])  # fmt: skip
 def test_what_the_server_refuses_the_agent_refuses(
-    server: ApiServer, kind: Kind[Any], specs: list[Any]
+    server: KubeApiServer, kind: Kind[Any], specs: list[Any]
 ) -> None:
     for spec in specs:
         answer = create(server, kind, spec)
@@ -74,7 +74,7 @@ def test_what_the_server_refuses_the_agent_refuses(
         assert answer.ok or broken(kind, spec), (spec, answer.body)
 
 
-def test_graceful_restart_cannot_be_changed(server: ApiServer) -> None:
+def test_graceful_restart_cannot_be_changed(server: KubeApiServer) -> None:
     answer = create(server, BGP_PEER, peer(), query="?")
     assert answer.ok, answer.body
     path = BGP_PEER.object_path("x", "default")
@@ -94,7 +94,7 @@ CONDITION = {
 }
 
 
-def write_condition(server: ApiServer, kind: Kind[Any]) -> Answer:
+def write_condition(server: KubeApiServer, kind: Kind[Any]) -> Answer:
     """Write a condition of the object x, as the operator does."""
     value = {
         "apiVersion": kind.api_versions[0],
@@ -106,7 +106,7 @@ def write_condition(server: ApiServer, kind: Kind[Any]) -> Answer:
     return server.request("PATCH", path, value, kind="apply-patch+yaml")
 
 
-def test_a_pool_without_the_numbers_of_the_controller_has_conditions(server: ApiServer) -> None:
+def test_a_pool_without_the_numbers_of_the_controller_has_conditions(server: KubeApiServer) -> None:
     created = create(server, IP_ADDRESS_POOL, {"addresses": ["x"]}, query="?")
     assert created.ok, created.body
     answer = write_condition(server, IP_ADDRESS_POOL)
@@ -127,7 +127,7 @@ NUMBERS = {"type": "object", "required": ["free"], "properties": {"free": {"type
     ids=["a status of no fields", "a status of other fields"],
 )
 def test_definitions_like_metallbs_own_have_no_conditions(
-    server: ApiServer, kind: Kind[Any], spec: dict[str, Any], status: dict[str, Any]
+    server: KubeApiServer, kind: Kind[Any], spec: dict[str, Any], status: dict[str, Any]
 ) -> None:
     """What the operator takes for a kind without conditions (`UNDECLARED`)."""
     definition = custom_resource_definition(kind)

@@ -14,7 +14,7 @@ from speaker.api import BmpCollector, InstanceConfig, RouteAttributes
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from speaker.server import Speaker
 from tests.speaker.engine.monitoring.collector import assert_same
-from tests.speaker.server.pair import NAME, A, pair, routes
+from tests.speaker.server.speaker_pair import NAME, A, pair, routes
 from tests.support.bmp import Station
 from tests.support.wait import until
 

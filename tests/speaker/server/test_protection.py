@@ -15,7 +15,7 @@ import pytest
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, Secret
 from speaker.server import Speaker
 from speaker.server.sockets import set_password
-from tests.speaker.server.pair import session_elsewhere
+from tests.speaker.server.speaker_pair import session_elsewhere
 from tests.support.wait import until
 
 pytestmark = pytest.mark.usefixtures("both_event_loops")

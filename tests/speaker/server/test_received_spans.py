@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from speaker.server.input_loop import InputLoop
 from speaker.server.received_spans import count_updates
-from tests.speaker.server.pair import NAME, A, pair, routes
+from tests.speaker.server.speaker_pair import NAME, A, pair, routes
 from tests.support.wait import until
 
 MARKER = b"\xff" * 16

@@ -30,7 +30,7 @@ from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from speaker.server import Speaker
 from speaker.server.trace_links import TraceLinks
 from tests.speaker.best_path_reader import Reader
-from tests.speaker.server.pair import NAME, A, B, pair, routes, session_elsewhere
+from tests.speaker.server.speaker_pair import NAME, A, B, pair, routes, session_elsewhere
 from tests.support.wait import until
 
 pytestmark = pytest.mark.usefixtures("both_event_loops")

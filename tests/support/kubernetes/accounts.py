@@ -17,7 +17,7 @@ from deploy.generate import MANIFESTS
 from resources.crds.generate import custom_resource_definition, defined
 from resources.kind import Kind
 from tests.support.kinds import KINDS
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -62,7 +62,7 @@ def rules_without_dialects(part: str) -> Rules:
     ]
 
 
-def put(server: ApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
+def put(server: KubeApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
     """Apply an object as a person does."""
     answer = server.request(
         "PATCH",
@@ -74,7 +74,7 @@ def put(server: ApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
     return answer.body
 
 
-def define(server: ApiServer, kinds: Iterable[Kind[Any]] = KINDS) -> list[str]:
+def define(server: KubeApiServer, kinds: Iterable[Kind[Any]] = KINDS) -> list[str]:
     """Put the definitions of kinds in, and wait until they are served; their names."""
     made = [custom_resource_definition(kind) for kind in defined(kinds)]
     for crd in made:
@@ -86,7 +86,7 @@ def define(server: ApiServer, kinds: Iterable[Kind[Any]] = KINDS) -> list[str]:
     return [crd["metadata"]["name"] for crd in made]
 
 
-def undefine(server: ApiServer, names: Iterable[str]) -> None:
+def undefine(server: KubeApiServer, names: Iterable[str]) -> None:
     """Take definitions away, and with them all objects; return when they are gone."""
     paths = [f"{CRDS}/{name}" for name in names]
     for path in paths:
@@ -96,7 +96,7 @@ def undefine(server: ApiServer, names: Iterable[str]) -> None:
         eventually(functools.partial(_delete, server, path))
 
 
-def grant(server: ApiServer, account: str, scope: str, rules: Rules) -> None:
+def grant(server: KubeApiServer, account: str, scope: str, rules: Rules) -> None:
     """Give an account a ClusterRole (``scope`` "Cluster") or a Role of its namespace ("")."""
     place = RBAC if scope else f"{RBAC}/namespaces/{NAMESPACE}"
     version = "rbac.authorization.k8s.io/v1"
@@ -121,7 +121,7 @@ def grant(server: ApiServer, account: str, scope: str, rules: Rules) -> None:
     put(server, f"{place}/{scope.lower()}rolebindings", binding)
 
 
-def access(server: ApiServer, account: str, path: Path) -> Path:
+def access(server: KubeApiServer, account: str, path: Path) -> Path:
     """Make an account, and write a kubeconfig with its token."""
     put(
         server,
@@ -137,7 +137,7 @@ def access(server: ApiServer, account: str, path: Path) -> Path:
     return path
 
 
-def _delete(server: ApiServer, path: str) -> None:
+def _delete(server: KubeApiServer, path: str) -> None:
     """Delete until there is nothing.
 
     Of a definition that was changed just before, the server cannot list the objects ("storage is
@@ -151,6 +151,6 @@ def _delete(server: ApiServer, path: str) -> None:
     assert answer.status == 404, f"{path}: {answer.status}: {conditions}"
 
 
-def _check_served(server: ApiServer, path: str) -> None:
+def _check_served(server: KubeApiServer, path: str) -> None:
     answer = server.request("GET", path)
     assert answer.ok, f"{path}: {answer.body.get('message')}"

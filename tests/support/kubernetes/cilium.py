@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tests.support.kubernetes.accounts import put
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 
 DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
 CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 
 
-def put_cilium(server: ApiServer, *, ready: int = 3, bgp: str = "true") -> None:
+def put_cilium(server: KubeApiServer, *, ready: int = 3, bgp: str = "true") -> None:
     """Make Cilium run, or change how many of its pods are ready and whether it speaks BGP."""
     labels = {"k8s-app": "cilium"}
     pod = {"containers": [{"name": "cilium-agent", "image": "cilium"}]}
@@ -32,7 +32,7 @@ def put_cilium(server: ApiServer, *, ready: int = 3, bgp: str = "true") -> None:
     put(server, CONFIG_MAPS, {**config, "data": {"enable-bgp-control-plane": bgp}})
 
 
-def delete_cilium(server: ApiServer) -> None:
+def delete_cilium(server: KubeApiServer) -> None:
     """Delete it, where it is."""
     server.request("DELETE", f"{DAEMON_SETS}/cilium")
     server.request("DELETE", f"{CONFIG_MAPS}/cilium-config")

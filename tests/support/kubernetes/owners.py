@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 
 Object = dict[str, Any]
 
@@ -33,7 +33,7 @@ class Resource(NamedTuple):
         return f"{self.root}{place}/{self.plural}/{name}"
 
 
-def owned_objects(server: ApiServer, manager: str = "waggle") -> set[tuple[str, str]]:
+def owned_objects(server: KubeApiServer, manager: str = "waggle") -> set[tuple[str, str]]:
     """Return the kinds of objects with owners, with the owners' kinds: of a writer's objects.
 
     Raises AssertionError for a reference by which the collector would delete the object.
@@ -63,7 +63,7 @@ def owned_objects(server: ApiServer, manager: str = "waggle") -> set[tuple[str, 
     return found
 
 
-def _resources(server: ApiServer) -> Iterator[Resource]:
+def _resources(server: KubeApiServer) -> Iterator[Resource]:
     """Iterate over all resources that can be listed, of each version."""
     roots = ["/api/v1"]
     for group in server.request("GET", "/apis").body["groups"]:

@@ -80,7 +80,7 @@ class Request:
         return f"{self.verb} {what} {self.name}{where}: {self.status}"
 
 
-class ApiServer:
+class KubeApiServer:
     """A running API server; `directory` is for its data, logs and credentials."""
 
     def __init__(self, assets: Assets, directory: Path) -> None:
@@ -328,9 +328,9 @@ class ApiServer:
 
 
 @contextlib.contextmanager
-def api_server(assets: Assets, directory: Path) -> Iterator[ApiServer]:
+def api_server(assets: Assets, directory: Path) -> Iterator[KubeApiServer]:
     """Run an API server."""
-    server = ApiServer(assets, directory)
+    server = KubeApiServer(assets, directory)
     try:
         server.start()
         yield server

@@ -16,7 +16,7 @@ from tests.cells.faults.permissions.programs import NODE, operator, reaches, sce
 from tests.cells.faults.permissions.roles import Permission, forbid, is_used, permissions, permit
 from tests.cells.faults.permissions.test_operator import read_by_operator
 from tests.reconcilers.metallb.test_node_objects import service
-from tests.reconcilers.ovnk import cluster as ovn
+from tests.reconcilers.ovnk import operator_cluster as ovn
 from tests.support.apiserver import ApiServer, merged
 from tests.support.wait import until
 from waggle_operator.__main__ import CELLS as OPERATOR_CELLS

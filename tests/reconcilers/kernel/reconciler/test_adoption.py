@@ -9,7 +9,7 @@ from reconcilers.model import Instance
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
-from tests.reconcilers.kernel.reconciler.agent import (
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     MAIN,
     ONE,
     PREFIX,

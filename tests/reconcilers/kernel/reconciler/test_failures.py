@@ -19,7 +19,7 @@ from reconcilers.target.reconciler import ReconcileError
 from reconcilers.target.verification import Drift, Verification
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
-from tests.reconcilers.kernel.reconciler.agent import (
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     KEY,
     MAIN,
     ONE,

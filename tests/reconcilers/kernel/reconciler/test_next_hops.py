@@ -7,7 +7,7 @@ from resources.host import Host
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.build import internal, octets, path, paths
-from tests.reconcilers.kernel.reconciler.agent import (
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     DEFAULT,
     NUMBERED,
     ONE,

@@ -13,7 +13,7 @@ from reconcilers.model import Attributes, Instance, Peer, Route
 from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from tests.reconcilers.kernel.build import path, paths
-from tests.reconcilers.kernel.reconciler.agent import (
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     MAIN,
     ONE,
     PREFIX,

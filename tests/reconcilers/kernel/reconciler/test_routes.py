@@ -10,7 +10,7 @@ from reconcilers.model import Instance, Peer, PrefixRule
 from reconcilers.target.comparison import SLICE_PARTS
 from speaker.api import NO_PATHS, BestPathChange, InstanceRemoved, PathSet
 from speaker.nlri import IPV4_UNICAST
-from tests.reconcilers.kernel.reconciler.agent import (
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
     MAIN,
     ONE,

@@ -6,7 +6,12 @@ from reconcilers.kernel.writer.protocol_messages import TrackedAddress
 from reconcilers.model import NextHops
 from speaker.api import UNREACHABLE
 from tests.reconcilers.kernel.build import octets
-from tests.reconcilers.kernel.reconciler.agent import DEFAULT, NETWORKS, NUMBERED, Agent
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    DEFAULT,
+    NETWORKS,
+    NUMBERED,
+    Agent,
+)
 
 REMOTE, LOST = "192.0.2.9", "198.51.100.9"
 

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from reconcilers.kernel.writer.protocol_messages import Move
 from speaker.api import NO_PATHS, BestPathChange, PathSet, SelectionEnd, TableBegin, TableEnd
 from speaker.nlri import IPV4_UNICAST, Family
-from tests.reconcilers.kernel.reconciler.agent import (
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
     ONE,
     PREFIX,

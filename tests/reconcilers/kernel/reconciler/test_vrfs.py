@@ -7,7 +7,7 @@ import msgspec
 from reconcilers.kernel.writer.protocol_messages import IPV4, RouteTable, TrackedAddress
 from reconcilers.model import Instance, InstanceImport
 from tests.reconcilers.kernel.build import octets, path, paths
-from tests.reconcilers.kernel.reconciler.agent import (
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     NETWORKS,
     NUMBERED,
     ONE,

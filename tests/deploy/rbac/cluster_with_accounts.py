@@ -17,7 +17,7 @@ from deploy.generate import NAMESPACE
 from tests.cmd.lab import NODE
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import RBAC
-from tests.support.kubernetes.server import Answer, ApiServer, Request
+from tests.support.kubernetes.server import Answer, KubeApiServer, Request
 from tests.support.wait import eventually
 
 CILIUM = "/apis/cilium.io/v2"
@@ -109,7 +109,7 @@ def owned_by(name: str, uid: str) -> Object:
     return {**kind, "name": name, "uid": uid, "controller": True}
 
 
-def post(server: ApiServer, kind: str, name: str, spec: Object, owner: Object) -> None:
+def post(server: KubeApiServer, kind: str, name: str, spec: Object, owner: Object) -> None:
     """Create an object as another operator does."""
     value = {"metadata": {"name": name, "ownerReferences": [owner]}, "spec": spec}
     path = f"{CILIUM}/{kind.lower()}s?fieldManager=cilium-operator"
@@ -127,7 +127,7 @@ def check_denied(answer: Answer, reason: str = "") -> None:
 class Cluster:
     """The API server with the objects of the plain manifests."""
 
-    server: ApiServer
+    server: KubeApiServer
     directory: Path
     started: list[Daemon]
     since: int

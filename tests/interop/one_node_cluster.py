@@ -20,7 +20,7 @@ from resources.crds.generate import defined
 from tests.support.agent import Agent
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import undefine
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import KubeApiServer
 from tests.support.netns import Link, linked_namespaces
 from tests.support.relay import BackgroundRelay
 from tests.support.routers import PeerSettings, RouterSettings
@@ -96,7 +96,7 @@ def service(name: str, address: str) -> dict[str, Any]:
 class Cluster:
     """All parts; `relay` is the agent's way to the API server."""
 
-    server: ApiServer
+    server: KubeApiServer
     relay: BackgroundRelay
     link: Link
     agent: Agent
@@ -163,7 +163,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def running(
-    server: ApiServer,
+    server: KubeApiServer,
     directory: Path,
     *,
     arguments: Sequence[str] = (),
@@ -204,7 +204,7 @@ def _router(link: Link, directory: Path, bfd_interval: int | None) -> Bird:
 
 
 def _agent(
-    server: ApiServer, link: Link, directory: Path, arguments: Sequence[str], *, kernel: bool
+    server: KubeApiServer, link: Link, directory: Path, arguments: Sequence[str], *, kernel: bool
 ) -> Agent:
     link.left.add_address(f"{OURS}/24")
     return Agent(
@@ -217,7 +217,7 @@ def _agent(
     )
 
 
-def apply(server: ApiServer) -> None:
+def apply(server: KubeApiServer) -> None:
     """Apply the definitions, the node and the configuration."""
     crds = subprocess.run(
         [sys.executable, "-m", "waggle", "crds"], capture_output=True, text=True, check=True
@@ -239,7 +239,7 @@ def apply(server: ApiServer) -> None:
     assert answer.ok, answer.body
 
 
-def remove(server: ApiServer) -> None:
+def remove(server: KubeApiServer) -> None:
     """Remove what `apply` and tests left."""
     found = server.request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").body
     undefine(server, [crd["metadata"]["name"] for crd in found["items"]])

@@ -1,6 +1,6 @@
 """The cells of the test dialects, the programs with them, and `waggle` with them.
 
-``python -m tests.dialects.cells agent|operator|waggle ARGUMENTS`` runs a program.
+``python -m tests.dialects.dialect_programs agent|operator|waggle ARGUMENTS`` runs a program.
 """
 
 import sys
