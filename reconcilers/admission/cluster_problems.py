@@ -14,7 +14,7 @@ from reconcilers.dialect import (
     Feeding,
     NodeContext,
     NodeIntent,
-    node_group,
+    node_grouping,
     operate,
 )
 from reconcilers.model import Problem
@@ -39,10 +39,9 @@ def node_groups(
 ) -> NodeGroups:
     """Return the groups of nodes for which all dialects compile the same objects."""
     groups: dict[Hashable, list[str]] = {}
-    every = list(dialects)
+    group = node_grouping(dialects)
     for node in sorted(nodes):
-        group = tuple(node_group(dialect, snapshot, node) for dialect in every)
-        groups.setdefault(group, []).append(node)
+        groups.setdefault(group(snapshot, node), []).append(node)
     return groups
 
 

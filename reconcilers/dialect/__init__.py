@@ -12,7 +12,7 @@ Two ways from objects to routes, on purpose different:
   to the route sets again, the others are left as they are.
 """
 
-from reconcilers.dialect.admission import Admission, node_group
+from reconcilers.dialect.admission import Admission, node_grouping
 from reconcilers.dialect.candidate import Candidate, Target, explanation_of
 from reconcilers.dialect.compat_metrics import (
     CompatHistogram,
@@ -205,7 +205,7 @@ __all__ = [
     "explained_kinds",
     "explanation_of",
     "extended",
-    "node_group",
+    "node_grouping",
     "operate",
     "operated_tables",
     "service_address",

@@ -42,6 +42,14 @@ class Admission(Extension, frozen=True):
     program that runs reports none, as objects may be of others, or not complete yet."""
 
 
-def node_group(dialect: Dialect, snapshot: Snapshot, node: str) -> Hashable:
-    """Return the group of a node for a dialect (`Admission.node_group`)."""
-    return tuple(own.node_group(dialect, snapshot, node) for own in dialect.each(Admission)) or node
+def node_grouping(dialects: Iterable[Dialect]) -> Callable[[Snapshot, str], Hashable]:
+    """Return a function that returns the group of a node for dialects (`Admission.node_group`)."""
+    own = [(dialect, dialect.each(Admission)) for dialect in dialects]
+    functions = [(dialect, each.node_group) for dialect, all_of in own for each in all_of]
+    alone = any(not all_of for _, all_of in own)
+
+    def group(snapshot: Snapshot, node: str) -> Hashable:
+        parts = [function(dialect, snapshot, node) for dialect, function in functions]
+        return (*parts, node) if alone else tuple(parts)
+
+    return group

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import graphlib
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from reconcilers.dialect.admission import node_group
+from reconcilers.dialect.admission import node_grouping
 from reconcilers.dialect.compilation import (
     ClusterContext,
     ClusterIntent,
@@ -38,6 +39,9 @@ class Feeding:
         self._feeders = {
             name: tuple(feeder for feeder in self.dialects.values() if feeder.feeds == name)
             for name in self.dialects
+        }
+        self._node_groupings = {
+            name: node_grouping(feeders) for name, feeders in self._feeders.items()
         }
 
     @property
@@ -100,14 +104,11 @@ class Feeding:
         ``operated`` is what dialects have returned, fed dialects before their feeders.
         """
         fed = operated.get(dialect.feeds or "")
-        feeders = self.feeders(dialect)
+        group = functools.partial(self._node_groupings[dialect.name], snapshot)
 
         def of_node(node: str) -> Slices[NodeContext]:
             alone = NodeContext(node, context.secrets_namespace, for_operator=True)
             return self._of_node(dialect, alone, snapshot)
-
-        def group(node: str) -> Hashable:
-            return tuple(node_group(feeder, snapshot, node) for feeder in feeders)
 
         outcome = None if fed is None else fed.outcome
         return replace(context, of_node=of_node, feeding_group=group, outcome=outcome)
