@@ -43,9 +43,12 @@ class ForeignRoutes:
         self._resolved: dict[TrackedAddress, KernelRoute | None] = {}
         self._stale: set[_Table] = set()
         """Tables that have to be read again."""
+        self._changed = False
+        """Whether resolutions may have changed since the last call of `resolutions`."""
 
     def track(self, addresses: Iterable[TrackedAddress]) -> None:
         """Resolve these addresses in place of the addresses before."""
+        self._changed = True
         tracked: dict[_Table, list[TrackedAddress]] = {}
         for each in addresses:
             family = IPV4 if len(each.address) == 4 else IPV6
@@ -67,6 +70,7 @@ class ForeignRoutes:
 
     def link_lost(self, index: int) -> None:
         """Drop the IPv4 routes over a link that is down, as the kernel did without a message."""
+        self._changed = True
         for (_, family), prefixes in self._candidates.items():
             if family != IPV4:
                 continue
@@ -87,6 +91,7 @@ class ForeignRoutes:
         next_hops = route_messages.next_hops(event.octets, route)
         if self._is_ours(route, next_hops):
             return
+        self._changed = True
         if event.added:
             routes = self._candidates.setdefault(table, {}).setdefault(route.prefix, {})
             routes[route.table.metric] = _kernel_route(route, route.prefix, next_hops)
@@ -97,6 +102,7 @@ class ForeignRoutes:
     def refresh(self) -> None:
         """Read the tables that have to be read. Raises `OSError`."""
         while self._stale:
+            self._changed = True
             table, family = key = next(iter(self._stale))
             covers = self._covers.get(key, frozenset())
             candidates: dict[bytes, dict[int, KernelRoute]] = {}
@@ -113,6 +119,9 @@ class ForeignRoutes:
 
     def resolutions(self) -> tuple[Resolution, ...]:
         """Return the tracked addresses whose resolution changed since the last call."""
+        if not self._changed:
+            return ()
+        self._changed = False
         changed = []
         for table, addresses in self._tracked.items():
             candidates = self._candidates.get(table, {})

@@ -150,7 +150,9 @@ class RouteWriter:
             next_hops = normal(wanted.next_hops)
             for routes in wanted.routes:
                 self._install(next_hops, routes.table, cut(routes.prefixes), failures)
-        self._remove_unused_groups()
+        if not batch.urgent:
+            # A single route that goes may be back soon, with the objects of before.
+            self.remove_unused_groups()
         return Confirmed(
             batch.number,
             self._kernel.requests - before,
@@ -163,9 +165,10 @@ class RouteWriter:
         failures = Failures()
         for group in self.groups:
             self._drop(group, failures)
-        self._remove_unused_groups()
+        self.remove_unused_groups()
 
-    def _remove_unused_groups(self) -> None:
+    def remove_unused_groups(self) -> None:
+        """Remove the objects that no route uses."""
         try:
             self.groups.remove_unused()
         except OSError:

@@ -405,6 +405,7 @@ class Service:
             later = [each for each in tables if each > self._verified]
             self._verified = later[0] if later else tables[0]
             self._reread(*self._verified, Cause.VERIFICATION)
+        writer.remove_unused_groups()
 
     def _report(self, cause: Cause, changes: Changes) -> None:
         if changes:

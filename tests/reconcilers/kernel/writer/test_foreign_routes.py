@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 import signal
+from typing import cast
 
 import pytest
 
 from reconcilers.kernel.options import MAIN_TABLE
+from reconcilers.kernel.writer import foreign_routes
+from reconcilers.kernel.writer.foreign_routes import ForeignRoutes
+from reconcilers.kernel.writer.netlink import Kernel
 from reconcilers.kernel.writer.protocol_messages import (
     IPV4,
     KernelRoute,
     NextHopSet,
+    Resolution,
     Resolved,
     RouteTable,
     Track,
@@ -35,6 +40,15 @@ def resolved(writer: WriterProcess) -> dict[TrackedAddress, KernelRoute | None]:
 def hops_of(route: KernelRoute | None) -> NextHopSet:
     assert route is not None
     return route.next_hops
+
+
+def test_nothing_is_resolved_again_without_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before each batch resolutions are read: a change does not wait for the next hops of all peers."""
+    foreign = ForeignRoutes(cast("Kernel", None), lambda *_: False)
+    foreign.track([tracked("192.0.2.77")])
+    assert foreign.resolutions() == (Resolution(tracked("192.0.2.77"), None),)
+    monkeypatch.delattr(foreign_routes, "_best")
+    assert foreign.resolutions() == ()
 
 
 def test_next_hops_resolve_by_the_most_specific_foreign_route(

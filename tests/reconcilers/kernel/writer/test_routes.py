@@ -14,6 +14,7 @@ from reconcilers.kernel.writer.protocol_messages import (
     Batch,
     Confirmed,
     Move,
+    NextHop,
     Reason,
     Routes,
     RouteTable,
@@ -29,7 +30,8 @@ from tests.support.kernel_writer import (
     wire,
     writer_in,
 )
-from tests.support.netns import DEVICE
+from tests.support.netns import DEVICE, Namespace
+from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.netns, pytest.mark.program]
 
@@ -231,6 +233,39 @@ def test_objects_without_routes_are_removed(ground: Ground, object_writer: Write
     assert len(json.loads(ground.side.run("ip", "-j", "nexthop"))) == 2
     object_writer.remove("10.1.0.0/16")
     assert json.loads(ground.side.run("ip", "-j", "nexthop") or "[]") == []
+
+
+def test_objects_of_a_single_route_stay_for_its_return(ground: Ground) -> None:
+    """One request for each return; the next batch that is not urgent removes them."""
+    with writer_in(ground.side) as writer:
+        written = [install_and_remove(writer, ground.a) for _ in range(3)]
+        assert written == [3, 1, 1]
+        assert len(objects_of(ground.side)) == 2
+        writer.batch()
+        assert objects_of(ground.side) == []
+
+
+def test_a_verification_removes_objects_without_routes(ground: Ground) -> None:
+    with writer_in(ground.side, "--verify-interval=0.1") as writer:
+        install_and_remove(writer, ground.a)
+        eventually(lambda: expect_no_objects(ground.side))
+
+
+def install_and_remove(writer: WriterProcess, hop: NextHop) -> int:
+    """Install a route and remove it, both urgent; returns the requests of the installation."""
+    single = Routes(MAIN, wire("10.1.0.0/16"))
+    confirmed = writer.batch(routes=(SetRoutes((hop,), (single,)),), urgent=True)
+    writer.batch(removed=(single,), urgent=True)
+    return confirmed.written
+
+
+def objects_of(side: Namespace) -> list[object]:
+    objects: list[object] = json.loads(side.run("ip", "-j", "nexthop") or "[]")
+    return objects
+
+
+def expect_no_objects(side: Namespace) -> None:
+    assert objects_of(side) == []
 
 
 def test_the_kernel_reaches_no_such_gateway(ground: Ground, writer: WriterProcess) -> None:
