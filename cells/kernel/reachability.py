@@ -25,7 +25,7 @@ from reconcilers.intent.service_addresses.networks import of_tables
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reachability import Target, targets
 from reconcilers.kernel.reconciler import KernelRoutes
-from reconcilers.kernel.unchecked_routes import Batch
+from reconcilers.kernel.unchecked_routes import Batch, routes_of
 from resources.core.kinds import CONFIG_MAP
 from resources.enumeration import enumerate_objects
 from resources.tables import Tables
@@ -135,13 +135,14 @@ class ReachabilityCheck:
     async def check(self) -> None:
         """Check the routes that were installed since the last time."""
         await self._settled()
-        batch = self._kernel.withheld.take_unchecked()
+        installed = self._kernel.withheld.take_unchecked()
         approved, self.approved = self.approved, False
         if approved:
             self.reached -= await self._lost(self.reached)
             self._look_due = 0.0
-        if approved or not batch or not (lost := await self._lost(self.reached)):
+        if approved or not installed or not (lost := await self._lost(self.reached)):
             return
+        batch = routes_of(installed)
         if await self._without(batch, lost) == lost:
             cause = frozenset[Target]()
         else:
@@ -149,7 +150,7 @@ class ReachabilityCheck:
             self._kernel.withheld.release(batch)
             await self._settled()
             cause = await self._lost(lost)
-            batch = self._kernel.withheld.take_unchecked() if cause else batch
+            batch = routes_of(self._kernel.withheld.take_unchecked()) if cause else batch
             cause -= await self._without(batch, cause) if cause else cause
         names = enumerate_objects(sorted(map(str, cause or lost)))
         if not cause:

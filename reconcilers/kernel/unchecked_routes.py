@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias, final
 
@@ -10,6 +10,18 @@ from reconcilers.kernel.writer.protocol_messages import NextHopSet, RouteTable
 
 Batch: TypeAlias = Mapping[RouteTable, AbstractSet[bytes]]
 """Prefixes by table."""
+Installed: TypeAlias = Sequence[tuple[RouteTable, Mapping[bytes, NextHopSet | None]]]
+"""Changes of routes, as they were handed over."""
+
+
+def routes_of(installed: Installed) -> Batch:
+    """Return the prefixes that were installed or changed; its time grows with their number."""
+    batch: dict[RouteTable, set[bytes]] = {}
+    for table, changes in installed:
+        some = {nlri for nlri, hops in changes.items() if hops is not None}
+        if some:
+            batch.setdefault(table, set()).update(some)
+    return batch
 
 
 @final
@@ -20,7 +32,6 @@ class WithheldRoutes:
         """``wake`` is called when `take_changed` has something."""
         self._wake = wake
         self._unchecked: list[tuple[RouteTable, Mapping[bytes, NextHopSet | None]]] = []
-        """The changes, as they were handed over."""
         self._withheld: dict[RouteTable, set[bytes]] = {}
         self._changed: dict[RouteTable, set[bytes]] = {}
 
@@ -34,15 +45,10 @@ class WithheldRoutes:
         """True if routes were installed since the last `take_unchecked`."""
         return bool(self._unchecked)
 
-    def take_unchecked(self) -> Batch:
+    def take_unchecked(self) -> Installed:
         """Return the routes that were installed since the last call."""
         unchecked, self._unchecked = self._unchecked, []
-        batch: dict[RouteTable, set[bytes]] = {}
-        for table, changes in unchecked:
-            some = {nlri for nlri, hops in changes.items() if hops is not None}
-            if some:
-                batch.setdefault(table, set()).update(some)
-        return batch
+        return unchecked
 
     def withhold(self, batch: Batch) -> None:
         """Install these routes no more."""

@@ -204,6 +204,20 @@ def test_what_unchecked_routes_cut_off_is_noticed_by_the_next_check(
     asyncio.run(scenario())
 
 
+def test_a_check_that_loses_nothing_lists_no_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be very many, and the sessions of peers wait meanwhile."""
+    node = Node(monkeypatch)
+    monkeypatch.delattr(reachability, "routes_of")
+
+    async def scenario() -> None:
+        await node.check.look()
+        node.agent.table(ONE, PREFIX)
+        await node.check.check()
+        assert not node.agent.kernel.withheld.is_due
+
+    asyncio.run(scenario())
+
+
 def test_a_node_that_is_known_later_is_among_what_has_to_be_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

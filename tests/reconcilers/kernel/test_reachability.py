@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconcilers.kernel.reachability import MAX_NODES, Target, targets
+from reconcilers.kernel.unchecked_routes import routes_of
 from speaker.api import NO_PATHS
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     MAIN,
@@ -39,10 +40,10 @@ def test_prefixes_of_one_address_are_nodes_and_other_texts_are_none() -> None:
 def test_withheld_routes_are_removed_and_installed_again_when_they_are_released() -> None:
     agent = Agent().start().table(ONE, PREFIX)
     withheld = agent.kernel.withheld
-    assert withheld.take_unchecked() == {MAIN: {wire(PREFIX)}}
+    assert routes_of(withheld.take_unchecked()) == {MAIN: {wire(PREFIX)}}
     agent.change(ONE, "20.0.0.0/8", "21.0.0.0/8")
     agent.change(NO_PATHS, "21.0.0.0/8", before=ONE)
-    batch = withheld.take_unchecked()
+    batch = routes_of(withheld.take_unchecked())
     withheld.withhold(batch)
     agent.settle()
     assert agent.routes == {PREFIX: hops("10.88.0.1")}
@@ -58,5 +59,5 @@ def test_withheld_routes_are_removed_and_installed_again_when_they_are_released(
 
 def test_a_route_of_an_earlier_run_is_withheld_before_the_deferral_is_over() -> None:
     agent = Agent(deferred=True).start().table(ONE, PREFIX)
-    agent.kernel.withheld.withhold(agent.kernel.withheld.take_unchecked())
+    agent.kernel.withheld.withhold(routes_of(agent.kernel.withheld.take_unchecked()))
     assert agent.settle().routes == {}
