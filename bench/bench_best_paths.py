@@ -4,13 +4,21 @@ One peer announces a table like that of the Internet and leaves; a reader takes 
 turn, or there is none. Measured is the CPU time of a turn (an input of 32 KiB, and what is sent with
 it); the growth of the Loc-RIB's dictionary is apart, as it is the same without a reader.
 
-``python -m bench.bench_best_paths [--prefixes N] [--multipath N]``; exit status 1 if a goal is missed
+With ``--beside`` only the table without a reader is measured, in turns with another checkout, as one
+without such streams; both have prefix tables in Python. Printed are the medians of the CPU seconds, of
+the other checkout and of this one, and their ratio.
+
+``python -m bench.bench_best_paths [--prefixes N] [--multipath N] [--beside CHECKOUT]``; exit status 1
+if a goal is missed
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -45,6 +53,10 @@ PIECE: Final = 32 * 1024
 PEER: Final = "10.0.1.1"
 ASN: Final = 65001
 SETS_PER_PREFIX: Final = 0.2
+GOAL_RATIO: Final = 1.05
+"""The CPU time without a reader, beside a checkout without the stream."""
+ROUNDS: Final = 9
+ROOT: Final = Path(__file__).resolve().parent.parent
 
 
 class Router:
@@ -125,11 +137,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--prefixes", type=int, default=1_000_000, metavar="N")
     parser.add_argument("--multipath", type=int, default=1, metavar="N", help="paths of a set")
+    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="without a reader alone")
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "table"
         sets = int(args.prefixes * SETS_PER_PREFIX)
         table = streams.table(path, ASN, PEER, args.prefixes, sets).read_bytes()
+        if args.beside is not None:
+            return _beside(args.beside.resolve(), path)
     longest = 0.0
     for reader in ("none", "from the beginning", "of the whole table"):
         router = Router(args.multipath)
@@ -149,6 +164,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         longest = max(longest, *sent, *left)
     print(f"longest turn {longest * 1e3:.1f} ms (goal: {GOAL_SECONDS * 1e3:.0f} ms)")
     return 1 if longest > GOAL_SECONDS else 0
+
+
+def _beside(checkout: Path, table: Path) -> int:
+    """Measure the table without a reader, in turns with another checkout."""
+    sides = {"other": checkout, "this": ROOT}
+    seconds: dict[str, list[list[float]]] = {side: [] for side in sides}
+    for turn in range(ROUNDS):
+        for side in sorted(sides, reverse=bool(turn % 2)):
+            command = [sys.executable, str(ROOT / "bench/without_reader.py"), str(table)]
+            environment = {**os.environ, "PYTHONPATH": str(sides[side]), "WAGGLE_PURE": "1"}
+            done = subprocess.run(
+                command,
+                env=environment,
+                cwd=sides[side],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            seconds[side].append([float(word) for word in done.stdout.split()])
+    missed = False
+    for at, step in enumerate(("table received", "peer gone")):
+        other, this = (statistics.median(r[at] for r in seconds[side]) for side in sides)
+        missed |= this > GOAL_RATIO * other
+        print(f"{step}: {other:.3f} s, {this:.3f} s, ratio {this / other:.3f} (goal {GOAL_RATIO})")
+    return int(missed)
 
 
 def _ms(times: list[float]) -> str:

@@ -69,3 +69,18 @@ def test_a_longer_turn_is_a_failure(
     assert out.count("reader: ") == 3
     monkeypatch.setattr(bench_best_paths, "GOAL_SECONDS", 0.0)
     assert bench_best_paths.main(arguments) == 1
+
+
+def test_another_checkout_is_measured_in_turns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here it is this one."""
+    monkeypatch.setattr(bench_best_paths, "ROUNDS", 1)
+    monkeypatch.setattr(bench_best_paths, "GOAL_RATIO", 0.0)
+    arguments = ["--prefixes", "2000", "--beside", str(bench_best_paths.ROOT)]
+    assert bench_best_paths.main(arguments) == 1
+    received, gone = capsys.readouterr().out.splitlines()
+    assert received.startswith("table received: ")
+    assert gone.startswith("peer gone: ")
+    monkeypatch.setattr(bench_best_paths, "GOAL_RATIO", 1000.0)
+    assert bench_best_paths.main(arguments) == 0
