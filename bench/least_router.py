@@ -2,13 +2,15 @@
 
 One process and one loop: sessions over IPv4, the next hop and the prefixes of each UPDATE, and one
 netlink datagram for them. It selects no paths, checks nothing, and keeps the prefixes of each session.
+With ``--writer`` the datagrams go to a second process that hands them to the kernel.
 
-``python -m bench.least_router AS ROUTER_ID PORT NEIGHBOR ...``
+``python -m bench.least_router [--writer] AS ROUTER_ID PORT NEIGHBOR ...``
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import selectors
 import socket
 import struct
@@ -22,12 +24,13 @@ _HEADER: Final = struct.Struct("!16sHB")
 _OPEN, _UPDATE, _KEEPALIVE = 1, 2, 4
 _HOLD_SECONDS: Final = 90
 _NEXT_HOP: Final = 3
-_NEW_ROUTE, _DELETE_ROUTE, _REQUEST, _CREATE_REPLACE = 24, 25, 1, 0x500
+NEW_ROUTE, CREATE_REPLACE = 24, 0x500
+_DELETE_ROUTE, _REQUEST = 25, 1
 _MESSAGE: Final = struct.Struct("=IHHIIBBBBBBBBI")
 """nlmsghdr and rtmsg."""
 _ROUTE_SIZE: Final = _MESSAGE.size + 24
 _MAIN, _BGP, _UNIVERSE, _UNICAST = 254, 186, 0, 1
-_DATAGRAM: Final = 500
+DATAGRAM: Final = 500
 """Requests of a datagram."""
 _ATTRIBUTE: Final = struct.Struct("=HH4s")
 _DST, _GATEWAY, _PRIORITY = 1, 5, 6
@@ -36,6 +39,21 @@ _METRIC: Final = struct.pack("=I", 20)
 
 def _message(kind: int, body: bytes = b"") -> bytes:
     return _HEADER.pack(_MARKER, _HEADER.size + len(body), kind) + body
+
+
+def netlink() -> socket.socket:
+    """Return a socket of rtnetlink."""
+    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+
+
+def request(kind: int, flags: int, length: int, prefix: bytes, gateway: bytes) -> bytes:
+    """Return a request that adds or deletes a route of the main table."""
+    size = _ROUTE_SIZE if gateway else _ROUTE_SIZE - 8
+    head = (size, kind, _REQUEST | flags, 0, 0)
+    route = (socket.AF_INET, length, 0, 0, _MAIN, _BGP, _UNIVERSE, _UNICAST, 0)
+    octets = _MESSAGE.pack(*head, *route) + _ATTRIBUTE.pack(8, _DST, prefix)
+    octets += _ATTRIBUTE.pack(8, _PRIORITY, _METRIC)
+    return octets + (_ATTRIBUTE.pack(8, _GATEWAY, gateway) if gateway else b"")
 
 
 def _prefixes(octets: bytes) -> list[tuple[int, bytes]]:
@@ -62,13 +80,14 @@ def _next_hop(attributes: bytes) -> bytes:
 class Router:
     """The sessions, and the kernel."""
 
-    def __init__(self, asn: int, router_id: str, port: int) -> None:
+    def __init__(self, asn: int, router_id: str, port: int, kernel: socket.socket) -> None:
+        """``kernel`` takes netlink datagrams."""
         capabilities = struct.pack("!BBHBBBBI", 1, 4, 1, 0, 1, 65, 4, asn)
         body = struct.pack("!BHH4s", 4, asn, _HOLD_SECONDS, socket.inet_aton(router_id))
         parameter = bytes((2, len(capabilities))) + capabilities
         self._open = _message(_OPEN, body + bytes((len(parameter),)) + parameter)
         self._local, self._port = router_id, port
-        self._kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        self._kernel = kernel
         self._selector = selectors.DefaultSelector()
         self._received: dict[socket.socket, bytearray] = {}
         self._neighbors: dict[str, socket.socket] = {}
@@ -138,25 +157,38 @@ class Router:
             installed.pop(prefix, None)
         installed.update(dict.fromkeys(added))
         self._write(_DELETE_ROUTE, 0, removed, b"")
-        self._write(_NEW_ROUTE, _CREATE_REPLACE, added, gateway)
+        self._write(NEW_ROUTE, CREATE_REPLACE, added, gateway)
 
     def _write(
         self, kind: int, flags: int, prefixes: Iterable[tuple[int, bytes]], gateway: bytes
     ) -> None:
-        requests = [self._request(kind, flags, *prefix, gateway) for prefix in prefixes]
-        for at in range(0, len(requests), _DATAGRAM):
-            self._kernel.send(b"".join(requests[at : at + _DATAGRAM]))
+        requests = [request(kind, flags, *prefix, gateway) for prefix in prefixes]
+        for at in range(0, len(requests), DATAGRAM):
+            self._kernel.send(b"".join(requests[at : at + DATAGRAM]))
 
-    @staticmethod
-    def _request(kind: int, flags: int, length: int, prefix: bytes, gateway: bytes) -> bytes:
-        size = _ROUTE_SIZE if gateway else _ROUTE_SIZE - 8
-        head = (size, kind, _REQUEST | flags, 0, 0)
-        route = (socket.AF_INET, length, 0, 0, _MAIN, _BGP, _UNIVERSE, _UNICAST, 0)
-        octets = _MESSAGE.pack(*head, *route) + _ATTRIBUTE.pack(8, _DST, prefix)
-        octets += _ATTRIBUTE.pack(8, _PRIORITY, _METRIC)
-        return octets + (_ATTRIBUTE.pack(8, _GATEWAY, gateway) if gateway else b"")
+
+def main() -> None:
+    """Serve the neighbors for ever."""
+    arguments = sys.argv[1:]
+    kernel = netlink()
+    if arguments[0] == "--writer":
+        kernel = _writer(kernel)
+        del arguments[0]
+    asn, router_id, port, *neighbors = arguments
+    Router(int(asn), router_id, int(port), kernel).run(neighbors)
+
+
+def _writer(kernel: socket.socket) -> socket.socket:
+    """Start a process that hands the kernel what it is sent; returns the socket to it."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork():
+        its.close()
+        return ours
+    ours.close()
+    while datagram := its.recv(DATAGRAM * _ROUTE_SIZE):
+        kernel.send(datagram)
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    _, asn, router_id, port, *neighbors = sys.argv
-    Router(int(asn), router_id, int(port)).run(neighbors)
+    main()

@@ -7,7 +7,7 @@ import json
 import socket
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +35,9 @@ class Contestant(ABC):
 
     name: str
     installs = True
+    """Whether the routes come into the kernel."""
+    load: Sequence[str] = ()
+    """A program in its namespace that writes the routes into the kernel, once its input ends."""
 
     def __init__(self, namespace: Namespace, directory: Path, family: int) -> None:
         self.namespace = namespace
@@ -89,6 +92,8 @@ class Router(Contestant):
     """``waggle router``, over IPv4, which passes all routes on to the listener."""
 
     name = "router"
+    kernel = True
+    """Whether it installs them itself."""
 
     def daemons(self) -> list[Daemon]:
         """See `Contestant`."""
@@ -101,7 +106,7 @@ class Router(Contestant):
         document = {
             "asn": OUR_AS,
             "routerID": OURS[4],
-            "kernel": self.installs,
+            "kernel": self.kernel,
             "apiSocket": str(self.directory / "api"),
             "neighbors": neighbors,
         }
@@ -114,7 +119,15 @@ class RouterWithout(Router):
     """The same without routes in the kernel."""
 
     name = "without"
-    installs = False
+    kernel = installs = False
+
+
+class Beside(RouterWithout):
+    """The same beside another program that installs the routes: the floor of passing a change on."""
+
+    name = "beside"
+    installs = True
+    load = (sys.executable, "-m", "bench.route_load")
 
 
 class Bird(Contestant):
@@ -167,12 +180,20 @@ class Least(Contestant):
     """The least program that does it, over IPv4: the floor."""
 
     name = "least"
+    options: Sequence[str] = ()
 
     def daemons(self) -> list[Daemon]:
         """See `Contestant`."""
         neighbors = [feeder[4] for feeder in FEEDERS]
-        command: list[str | Path] = [sys.executable, "-m", "bench.least_router", str(OUR_AS)]
-        return [self.run([*command, OURS[4], str(PORT), *neighbors], "least")]
+        command: list[str | Path] = [sys.executable, "-m", "bench.least_router", *self.options]
+        return [self.run([*command, str(OUR_AS), OURS[4], str(PORT), *neighbors], self.name)]
+
+
+class LeastOfTwo(Least):
+    """The same in two processes: one speaks BGP, and the other one writes into the kernel."""
+
+    name = "least2"
+    options = ("--writer",)
 
 
 class Feeder(Contestant):

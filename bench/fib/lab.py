@@ -72,6 +72,12 @@ class Lab:
     ) -> None:
         self._listener = listener
         self._installs = contestant.installs
+        self._load: subprocess.Popen[bytes] | None = None
+        if contestant.load:
+            first = str(ipaddress.ip_address(FIRST[4]))
+            routes = (first, str(feeders[0].count), FEEDERS[0][4])
+            command = [*contestant.namespace.command(), *contestant.load, *routes]
+            self._load = subprocess.Popen(command, stdin=subprocess.PIPE)
         self._feeder, self._second, self._third = feeders
         self._namespace = contestant.namespace
         self._lookup = RouteLookup(contestant.namespace)
@@ -184,6 +190,8 @@ class Lab:
         until = time.monotonic() + LIMIT_SECONDS
         while self._listener.count == before and time.monotonic() < until:
             time.sleep(LOOKUP_SECONDS)
+        if self._load is not None and self._load.stdin is not None:
+            self._load.stdin.close()
         # Of few routes all may be there already.
         while not changes or (time.monotonic() < until and not self._is_passed_on(before)):
             changes += self._one_passed_on(0.0)
@@ -264,6 +272,9 @@ class Lab:
         self._lookup.close()
         if self._listener is not None:
             self._listener.close()
+        if self._load is not None:
+            self._load.kill()
+            self._load.communicate()
 
     def _uses(self, address: str) -> bool:
         """Whether any route has a next hop."""

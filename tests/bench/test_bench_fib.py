@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -12,6 +15,7 @@ from bench.fib.lab import Figure
 from bench.fib.listener import _listen
 from speaker.nlri import prefix_to_wire
 from tests.speaker.raw import ATTRIBUTES, update
+from tests.support.netns import linked_namespaces
 
 SINGLE = prefix_to_wire("198.18.0.0/24")[1]
 
@@ -76,3 +80,15 @@ def test_the_listener_prints_the_changes_of_one_route_and_counts_the_others(
     assert counts == [["#", "500"], ["#", "1000"]]
     assert (first[1], last[1]) == ("1", "0")
     assert float(first[0]) <= float(last[0])
+
+
+@pytest.mark.netns
+def test_the_load_beside_a_router_is_as_many_routes_of_the_kernel() -> None:
+    with linked_namespaces() as link:
+        link.left.add_address("10.99.0.1/24")
+        program = [sys.executable, "-m", "bench.route_load", "20.0.0.0", "1200", "10.99.0.11"]
+        subprocess.run([*link.left.command(), *program], check=True, stdin=subprocess.DEVNULL)
+        listed = json.loads(link.left.run("ip", "-j", "route", "show", "metric", "20"))
+    networks = [f"20.{n >> 8}.{n & 255}.0/24" for n in range(1200)]
+    assert sorted(route["dst"] for route in listed) == sorted(networks)
+    assert {route["gateway"] for route in listed} == {"10.99.0.11"}
