@@ -23,6 +23,7 @@ _MARKER: Final = b"\xff" * 16
 _HEADER: Final = struct.Struct("!16sHB")
 _OPEN, _UPDATE, _KEEPALIVE = 1, 2, 4
 _HOLD_SECONDS: Final = 90
+_KEEPALIVE_SECONDS: Final = 30.0
 _NEXT_HOP: Final = 3
 NEW_ROUTE, CREATE_REPLACE = 24, 0x500
 _DELETE_ROUTE, _REQUEST = 25, 1
@@ -89,6 +90,7 @@ class Router:
         self._local, self._port = router_id, port
         self._kernel = kernel
         self._selector = selectors.DefaultSelector()
+        self._keepalive_due: dict[socket.socket, float] = {}
         self._received: dict[socket.socket, bytearray] = {}
         self._neighbors: dict[str, socket.socket] = {}
         self._installed: dict[socket.socket, dict[tuple[int, bytes], None]] = {}
@@ -108,8 +110,10 @@ class Router:
         """Keep a session alive, or try to begin it."""
         known = self._neighbors.get(neighbor)
         if known is not None:
-            with contextlib.suppress(OSError):
-                known.send(_message(_KEEPALIVE))
+            if time.monotonic() >= self._keepalive_due[known]:
+                self._keepalive_due[known] = time.monotonic() + _KEEPALIVE_SECONDS
+                with contextlib.suppress(OSError):
+                    known.send(_message(_KEEPALIVE))
             return
         session = socket.socket()
         session.bind((self._local, 0))
@@ -120,6 +124,7 @@ class Router:
             session.close()
             return
         self._neighbors[neighbor] = session
+        self._keepalive_due[session] = time.monotonic() + _KEEPALIVE_SECONDS
         self._received[session] = bytearray()
         self._installed[session] = {}
         self._selector.register(session, selectors.EVENT_READ)

@@ -1,7 +1,7 @@
 """A table received and lost by a core that no reader follows, in CPU seconds: `bench.bench_best_paths`.
 
-Run by its path, so that it measures the checkout of ``PYTHONPATH``, also one that has no stream of best
-paths: ``python bench/without_reader.py TABLE``.
+Run by its path, so that it measures the checkout of ``PYTHONPATH``, also a checkout without streams of
+best paths: ``python bench/without_reader.py TABLE``.
 """
 
 from __future__ import annotations

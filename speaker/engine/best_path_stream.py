@@ -51,12 +51,12 @@ MAX_UNREAD_URGENT: Final = 2
 """Batches of urgent changes beside them."""
 
 
-BATCH_PREFIXES: Final = 512
+BATCH_PREFIXES: Final = 1024
 """Prefixes of the queue in a batch, more only where a single message has more: a new change waits for
 the reader's work on the prefixes of a batch."""
 
 
-QUEUE_PREFIXES: Final = 256 * BATCH_PREFIXES
+QUEUE_PREFIXES: Final = 128 * BATCH_PREFIXES
 
 
 LOOKUPS: Final = 1000

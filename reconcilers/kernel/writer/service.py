@@ -143,12 +143,12 @@ class Service:
         now = self._clock()
         if self._next_attempt is not None and now >= self._next_attempt:
             self._guarded(self._attempt)
-        if self._next_reading is not None and now >= self._next_reading:
-            self._next_reading = None
-            self._guarded(lambda: self._read_all(Cause.EVENT))
         if now >= self._next_verification:
             self._next_verification = now + self._verify_seconds
             self._guarded(self._verify)
+        if self._next_reading is not None and now >= self._next_reading:
+            self._next_reading = None
+            self._guarded(lambda: self._read_all(Cause.EVENT))
 
     def _orphaned(self) -> None:
         """Do what the agent sent last, and end."""
