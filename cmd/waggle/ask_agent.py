@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cells.api.agent_socket import SOCKET_ENV, default_socket
+from cells.api.agent_socket import SOCKET_ENV, default_path, default_socket
 from cells.api.client import AgentError, Client, at_socket
 from cells.api.streamed_list import StreamedList
 from waggle import output
@@ -33,7 +33,7 @@ def add_socket_flag(parser: argparse.ArgumentParser) -> None:
         "--socket",
         metavar="PATH",
         type=Path,
-        help=f"the agent's socket [{SOCKET_ENV}; default {default_socket()}]".replace("%", "%%"),
+        help=f"the agent's socket [{SOCKET_ENV}; default {default_path()}]".replace("%", "%%"),
     )
 
 

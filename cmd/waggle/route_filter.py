@@ -31,9 +31,11 @@ def add_filter_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--community",
         action="append",
+        type=_community,
         default=[],
         metavar="C",
-        help="only routes with this community, 65000:1 or 65000:1:1; may be repeated: with all of them",
+        help="only routes with this community, 65000:1, 65000:1:1 or a name such as no-export; may be "
+        "repeated: with all of them",
     )
     parser.add_argument(
         "--as-path",
@@ -49,6 +51,22 @@ def add_filter_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", action="store_true", help="print the number of routes only")
 
 
+def _community(text: str) -> str:
+    """Return a community as answers have it. Its names: loaded only for one."""
+    if text[:1].isalpha():
+        from speaker.attribute.values import community_text
+        from speaker.iana import WELL_KNOWN_COMMUNITIES
+
+        if text in WELL_KNOWN_COMMUNITIES:
+            return community_text(WELL_KNOWN_COMMUNITIES[text])
+    parts = text.split(":")
+    limit = {2: 0xFFFF, 3: 0xFFFFFFFF}.get(len(parts), -1)
+    if all(part.isdecimal() and part.isascii() and int(part) <= limit for part in parts):
+        return ":".join(str(int(part)) for part in parts)
+    text = f"not a community: {text!r} (65000:1, 65000:1:1, or a name such as no-export)"
+    raise argparse.ArgumentTypeError(text)
+
+
 def _network(text: str) -> Network:
     try:
         return ipaddress.ip_network(text)
@@ -61,6 +79,17 @@ def _pattern(text: str) -> re.Pattern[str]:
         return re.compile(text.replace("_", BOUNDARY))
     except re.error as error:
         raise argparse.ArgumentTypeError(f"not a regular expression: {text!r}: {error}") from None
+
+
+def given_filters(args: argparse.Namespace) -> list[str]:
+    """Return the flags that are given."""
+    given = {
+        "--within": args.within,
+        "--community": args.community,
+        "--as-path": args.as_path,
+        "--origin": args.origin,
+    }
+    return [flag for flag, value in given.items() if value]
 
 
 def filters(args: argparse.Namespace) -> list[Callable[[Item], bool]]:
@@ -109,6 +138,8 @@ class FilteredList:
         self._conditions = conditions
         self._limit = limit
         self._truncated = False
+        self.rejected = 0
+        """The number of routes so far that a condition rejects."""
         self.head = answer.head
 
     @property
@@ -118,9 +149,13 @@ class FilteredList:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield the routes that all conditions select, once they are complete."""
-        selected = (
-            item for item in self._answer if all(select(item) for select in self._conditions)
-        )
+        selected = (item for item in self._answer if self._selects(item))
         yield from islice(selected, self._limit)
         if self._limit is not None:
             self._truncated = next(selected, None) is not None
+
+    def _selects(self, item: Item) -> bool:
+        if all(select(item) for select in self._conditions):
+            return True
+        self.rejected += 1
+        return False

@@ -25,14 +25,15 @@ from reconcilers.dialect import (
 )
 from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
 from reconcilers.intent.nearest_selector import nearest_selector
+from reconcilers.intent.nearest_targets import nothing_found
 from reconcilers.intent.service_addresses import AddressRules, Rejection
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
-from reconcilers.prefixes import covers, shared_bits
+from reconcilers.prefixes import covers
 from reconcilers.tables import IntentTables
 from resources.enumeration import joined
 from resources.kind import Kind, NodeSelectors
 from resources.tables import Tables
-from speaker.nlri import Family, prefix_to_text, prefix_to_wire
+from speaker.nlri import Family, prefix_to_wire
 from statedb import Snapshot
 
 EXPLAINED_KINDS: Final[Mapping[str, str]] = {
@@ -47,11 +48,6 @@ EXPLAINED_KINDS: Final[Mapping[str, str]] = {
 
 SLICE_CANDIDATES: Final = 50
 """Candidates of one slice of explanations."""
-
-
-NEAR_PREFIXES: Final = 3
-NEAR_BITS: Final = 8
-"""Leading bits that a prefix has to have in common with an unknown one to be named."""
 
 
 class NothingFoundError(Exception):
@@ -136,7 +132,9 @@ class Explainer:
         for name in self._dialects:
             candidates[name] = yield from self._candidates(name, target)
         if target is not None and not any(candidates.values()):
-            raise NothingFoundError(self._nothing(target, ()))
+            for name in self._dialects:
+                candidates[name] = yield from self._candidates(name, None)
+            raise NothingFoundError((yield from self._nothing(target, candidates)))
         peers = [
             peer
             for peer in sorted(
@@ -160,8 +158,12 @@ class Explainer:
                 matched = matched or bool(explanations)
                 yield explanations
         if target is not None and not matched:
-            near = yield from _near(candidates.values(), target)
-            raise NothingFoundError(self._nothing(target, near))
+            raise NothingFoundError((yield from self._nothing(target, candidates)))
+
+    def _nothing(
+        self, target: Target, candidates: Mapping[str, Sequence[Candidate]]
+    ) -> Generator[tuple[()], None, str]:
+        return nothing_found(self._context.node, target, candidates.values())
 
     def _at(
         self, peer: Peer, of_target: Mapping[str, Sequence[Candidate]], target: Target | None
@@ -350,33 +352,6 @@ class Explainer:
         if self._context.operator_in_process:
             return ""
         return ", ".join(sorted(kind.name for kind in kinds if kind.of_node is not None))
-
-    def _nothing(self, target: Target, near: Sequence[str]) -> str:
-        node = self._context.node
-        if target.prefix is None:
-            return f"nothing that node {node} could advertise is called {target.text}"
-        nearest = f"; the nearest: {', '.join(near)}" if near else ""
-        return f"nothing that node {node} could advertise contains {target.text}{nearest}"
-
-
-def _near(
-    available: Iterable[Sequence[Candidate]], target: Target
-) -> Generator[Sequence[RouteExplanation], None, list[str]]:
-    """Return the prefixes with the most leading bits of an unknown one, after slices of work."""
-    if target.prefix is None:
-        return []
-    family, nlri = target.prefix
-    best: list[tuple[int, bytes]] = []
-    of_family = (
-        candidate.nlri
-        for candidate in itertools.chain.from_iterable(available)
-        if candidate.family == family and candidate.nlri is not None
-    )
-    while some := list(itertools.islice(of_family, SLICE_CANDIDATES)):
-        known = {*best, *((-shared_bits(nlri, near), near) for near in some)}
-        best = heapq.nsmallest(NEAR_PREFIXES, (item for item in known if -item[0] >= NEAR_BITS))
-        yield ()
-    return [prefix_to_text(family, near) for _, near in best]
 
 
 def _longest_match(

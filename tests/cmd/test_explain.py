@@ -129,8 +129,11 @@ def test_options_of_manifests_are_refused_without_them(
     flags: list[str], path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", "--socket", str(path), *flags]) == 2
-    text = f"waggle explain: {flags[0]}: only with -f; an agent explains with its own options\n"
-    assert capsys.readouterr() == ("", text)
+    text = f"waggle explain: {flags[0]}: only with -f; without it the"
+    assert capsys.readouterr() == ("", f"{text} agent has the options\n")
+    # Also of objects without an agent: its ConfigMap has them.
+    assert main(["explain", "--from-statuses", *flags]) == 2
+    assert capsys.readouterr() == ("", f"{text} agents have the options\n")
 
 
 def test_the_socket_of_an_agent_is_refused_with_manifests(

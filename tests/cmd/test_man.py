@@ -31,6 +31,11 @@ def test_a_page_has_the_flags_of_the_help_and_the_actions_below() -> None:
     assert '.SH "WAGGLE ROUTER ANNOUNCE"' in text
 
 
+def test_a_page_is_the_same_with_any_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAGGLE_API_SOCKET", "/somewhere/agent.sock")
+    assert not [name for name, text in pages(whole_parser(), "1.2") if "/somewhere" in text]
+
+
 @pytest.mark.skipif(shutil.which("groff") is None, reason="no groff")
 def test_groff_formats_all_pages_without_a_warning() -> None:
     texts = "".join(text for _, text in pages(whole_parser(), "1.2"))

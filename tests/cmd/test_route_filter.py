@@ -38,6 +38,7 @@ ROUTES = [
     route("10.1.0.0/16", "64513 64512 65001", ["65000:1"], "incomplete"),
     route("10.2.0.0/16", "164512", ["65000:1", "65000:1:2"], "igp", WEB),
     route("2001:db8::/32", "64512 {65001,65002}", [], "igp", OriginItem(kind="Node", name="web")),
+    route("2001:db8:9::/48", "64999", ["65535:0"], "incomplete"),
 ]
 
 
@@ -53,14 +54,15 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     [
         (["--within", "10.0.0.0/8"], [0, 1, 2]),
         (["--within", "10.0.0.0/12"], [1, 2]),
-        (["--within", "::/0"], [3]),
+        (["--within", "::/0"], [3, 4]),
         (["--community", "65000:1"], [1, 2]),
         (["--community", "65000:1", "--community", "65000:1:2"], [2]),
+        (["--community", "graceful-shutdown"], [4]),
         (["--as-path", "_64512_"], [0, 1, 3]),
         (["--as-path", "^64512_"], [0, 3]),
         (["--as-path", "_64512$"], [0]),
         (["--as-path", "_65002_"], [3]),
-        (["--origin", "incomplete"], [1]),
+        (["--origin", "incomplete"], [1, 4]),
         (["--origin", "web"], [2, 3]),
         (["--origin", "shop/web"], [2]),
         (["--origin", "Node/web"], [3]),
@@ -90,7 +92,44 @@ def test_the_limit_is_one_of_selected_routes(
     assert "there are more" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("flags", [["--within", "10.0.0.1/8"], ["--as-path", "("]])
+@pytest.mark.parametrize(
+    ("flags", "status", "message"),
+    [
+        (
+            ["--community", "65000:9"],
+            0,
+            "no advertised route is selected by --community (5 without it)",
+        ),
+        (
+            ["--origin", "egp", "--within", "10.0.0.0/8"],
+            0,
+            "no advertised route is selected by --within and --origin (5 without them)",
+        ),
+        (
+            ["10.1.0.0/16", "--origin", "igp"],
+            4,
+            "no advertised route is selected by --origin (1 without it)",
+        ),
+    ],
+)
+def test_flags_that_select_no_route_are_the_reason(
+    path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], status: int, message: str
+) -> None:
+    assert main(["routes", "--socket", str(path), *flags]) == status
+    assert capsys.readouterr() == ("", f"waggle routes: {message}\n")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--within", "10.0.0.1/8"],
+        ["--as-path", "("],
+        ["--community", "no-exports"],
+        ["--community", "65536:1"],
+        ["--community", "1:1:4294967296"],
+        ["--community", "65000"],
+    ],
+)
 def test_what_cannot_be_read_is_wrong_usage(flags: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["routes", *flags])
@@ -109,4 +148,4 @@ def test_the_number_of_an_unknown_peer_is_an_error(
     assert capsys.readouterr().out == ""
     assert main(["routes", "--count", "-o", "json", "--socket", str(path)]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["count"], answer["items"]) == (4, [])
+    assert (answer["count"], answer["items"]) == (5, [])

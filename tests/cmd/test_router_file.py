@@ -25,6 +25,7 @@ from speaker.api import (
 from speaker.bfd.session_values import Key
 from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+from waggle.__main__ import main
 from waggle.commands.router.config import Config, ConfigError, load
 from waggle.commands.router.config.file import INSTANCE
 
@@ -519,3 +520,17 @@ def test_a_wrong_key_of_kernel_is_named(kernel: str, error: str, tmp_path: Path)
         config(tmp_path, f"asn: 65000\nrouterID: 192.0.2.1\nkernel: {kernel}\n")
     (sentence,) = raised.value.sentences
     assert error in sentence
+
+
+def test_the_file_to_check_is_also_that_of_the_flag(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["router", "check", "examples/router.yaml"]) == 0
+    printed = capsys.readouterr()
+    assert main(["router", "-c", "examples/router.yaml", "check"]) == 0
+    assert capsys.readouterr() == printed
+    assert main(["router", "check"]) == 2
+    assert (
+        capsys.readouterr().err
+        == "waggle router check: FILE is missing; see waggle router check --help\n"
+    )

@@ -169,7 +169,8 @@ def run(args: argparse.Namespace) -> int:
         output.complain("waggle explain", "--socket: -f explains manifests, without an agent")
         return output.EXIT_USAGE
     if not args.filename and (offline := given_intent_flags(args, args.dialects)):
-        text = f"{offline[0]}: only with -f; an agent explains with its own options"
+        whose = "agents have" if asks_cluster(args) else "agent has"
+        text = f"{offline[0]}: only with -f; without it the {whose} the options"
         output.complain("waggle explain", text)
         return output.EXIT_USAGE
     if args.received and args.target is None:

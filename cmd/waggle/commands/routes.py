@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from waggle import ask_agent, kernel_routes, output, route_columns, sessions
 from waggle.fleet.flags import add_fleet_flags, asks_cluster
 from waggle.route_columns import TABLES
-from waggle.route_filter import FilteredList, add_filter_flags, filters
+from waggle.route_filter import FilteredList, add_filter_flags, filters, given_filters
 from waggle.watching import add_watch_flag, watched
 
 SORTED_ROUTES = 2_000
@@ -188,7 +188,7 @@ def _print(answer: FilteredList, selection: RouteSelection, args: argparse.Names
         def rest() -> Mapping[str, Any]:
             if not is_missing or answer.head.get("errors") or answer.rest.get("errors"):
                 return answer.rest
-            text = _no_routes(selection, args, is_kept=True)
+            text = _no_routes(selection, args, answer.rejected, is_kept=True)
             return {**answer.rest, "errors": [{"code": "NotFound", "message": text}]}
 
         output.dump_list(answer.head, all_items, rest, args.output)
@@ -224,7 +224,7 @@ def _notes(
         counted = []
         if selection.table == "received":
             counted = list(_not_kept(_peers(args), selection))
-        yield _no_routes(selection, args, is_kept=not counted)
+        yield _no_routes(selection, args, answer.rejected, is_kept=not counted)
         yield from counted
     elif answer.rest.get("truncated"):
         yield f"these are the first {args.limit} routes; there are more"
@@ -388,10 +388,22 @@ def _near(address: str, items: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _no_routes(selection: RouteSelection, args: argparse.Namespace, *, is_kept: bool) -> str:
-    """Return what was not found; ``is_kept`` is False where only some routes of the peers are kept."""
+def _no_routes(
+    selection: RouteSelection, args: argparse.Namespace, rejected: int, *, is_kept: bool
+) -> str:
+    """Return what was not found.
+
+    ``rejected``: the number of routes that flags reject; ``is_kept`` is False where only some routes
+    of the peers are kept.
+    """
     family = f"{_FAMILY_NAMES[selection.family]} " if selection.family else ""
     where = f" of peer {args.peer}" if args.peer else ""
+    if rejected:
+        flags = " and ".join(given_filters(args))
+        return (
+            f"no {selection.table} {family}route{where} is selected by {flags} "
+            f"({rejected} without {'them' if ' ' in flags else 'it'})"
+        )
     if selection.prefix is not None:
         relation = "for" if "/" in selection.prefix else "that contains"
         sentence = f"no {selection.table} {family}route{where} {relation} {selection.prefix}"

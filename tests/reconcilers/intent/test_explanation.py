@@ -74,6 +74,24 @@ def test_an_address_without_an_object_of_its_own_has_the_longest_match() -> None
         ask(cluster, "172.16.0.1")
 
 
+@pytest.mark.parametrize(
+    ("target", "nearest"),
+    [
+        ("wbe", "; the nearest: Service/default/web"),
+        ("default/wbe", "; the nearest: Service/default/web"),
+        ("defaults/web", "; the nearest: Service/default/web"),
+        (f"node/{NODE}x", f"; the nearest: Node/{NODE}"),
+        ("node/web", ""),
+        ("frobnicate", ""),
+    ],
+)
+def test_an_unknown_name_has_the_nearest_of_its_kind(target: str, nearest: str) -> None:
+    cluster = usual()
+    cluster.put(kinds.SERVICE, service("web", "10.244.0.7"))
+    with pytest.raises(NothingFoundError, match=rf"is called {target}{nearest}$"):
+        ask(cluster, target)
+
+
 def test_an_address_may_match_an_aggregate() -> None:
     cluster = usual()
     cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))

@@ -48,7 +48,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--restarted",
         action="store_true",
-        help="set the Restart State bit: neighbours keep the routes of a predecessor (RFC 4724)",
+        help="set the Restart State bit: neighbors keep the routes of a predecessor (RFC 4724)",
     )
     parser.add_argument(
         "--record",
@@ -67,7 +67,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     text = "check a configuration file, and start nothing"
     check = actions.add_parser("check", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    check.add_argument("file", type=Path, metavar="FILE", help="the configuration, YAML")
+    check.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        metavar="FILE",
+        help="the configuration, YAML (default: that of -c)",
+    )
     for name, text in (
         ("announce", "announce prefixes from a running router"),
         ("withdraw", "withdraw prefixes from a running router"),
@@ -79,8 +85,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             _add_attributes(action)
         output.add_output_flags(action)
     for name, text in (
-        ("shutdown", "shut down the session of a neighbour (Cease, administrative shutdown)"),
-        ("enable", "enable a neighbour that was shut down"),
+        ("shutdown", "shut down the session of a neighbor (Cease, administrative shutdown)"),
+        ("enable", "enable a neighbor that was shut down"),
     ):
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         action.add_argument("peer", metavar="NEIGHBOR", help="its name or address")
@@ -90,7 +96,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             )
         _add_where(action)
         output.add_output_flags(action)
-    text = "reset the session of a neighbour, or with --soft have its routes sent again"
+    text = "reset the session of a neighbor, or with --soft have its routes sent again"
     clear = actions.add_parser("clear", help=text, description=f"{text[0].upper()}{text[1:]}.")
     clear.add_argument("peer", metavar="NEIGHBOR", help="its name or address")
     clear.add_argument(
@@ -176,7 +182,8 @@ def run(args: argparse.Namespace) -> int:
 
     action = args.action or "run"
     if action == "check":
-        return _check(args.file)
+        file = args.file or args.config
+        return _usage("FILE is missing", action) if file is None else _check(file)
     try:
         config = load(args.config) if args.config is not None else None
     except ConfigError as error:
