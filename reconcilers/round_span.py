@@ -6,6 +6,7 @@ causes are of several traces is a trace of its own, since a span has one parent.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -16,7 +17,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanContext, StatusCode, Tracer
 
 from reconcilers.model import ReconcileStatus
-from resources.trace_links import is_recorded
+from resources.trace_links import SDK, is_recorded
 
 MAX_NAMES: Final = 32
 """Objects that a span names."""
@@ -30,10 +31,19 @@ def round_span(
     Of a trace that is not recorded the cause is the current span, and none is started: where few traces
     are sampled, most rounds.
     """
+    if SDK not in sys.modules:
+        return trace.INVALID_SPAN
     if causes and not any(map(is_recorded, causes)):
         return trace.use_span(trace.NonRecordingSpan(causes[0]))
     context, links = _origin(causes)
     return tracer.start_as_current_span(name, context=context, links=links)
+
+
+def step_span(tracer: Tracer, name: str) -> AbstractContextManager[Span] | None:
+    """Start the span of a step of the current round, if that is recorded."""
+    if SDK in sys.modules and trace.get_current_span().is_recording():
+        return tracer.start_as_current_span(name)
+    return None
 
 
 def start_round_span(tracer: Tracer, name: str, causes: Sequence[SpanContext]) -> Span:

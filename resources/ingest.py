@@ -6,6 +6,7 @@ not written, so that a change of a table is a change of an object.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,7 +18,7 @@ from resources.row_updates import replace_all
 from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
 from resources.streams import guarded
 from resources.tables import Tables
-from resources.trace_links import TraceLinks
+from resources.trace_links import SDK, TraceLinks
 from statedb import Database, Initializer
 
 _tracer = trace.get_tracer("waggle.resources")
@@ -57,6 +58,9 @@ class Ingest:
 
     def _handler(self, kind: Kind[Any]) -> Callable[[Event], None]:
         def handle(event: Event) -> None:
+            if SDK not in sys.modules:
+                self.commit(kind, event)
+                return
             with _tracer.start_as_current_span("resource.event") as span:
                 if span.is_recording():
                     span.set_attribute("waggle.kind", kind.name)

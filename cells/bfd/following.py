@@ -29,6 +29,7 @@ from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.bfd.rows import NO_PROCESS, counters_row, process_row, session_row
 from reconcilers.bfd_session import BfdCounters, BfdSession
 from reconcilers.process.client import ProcessClient
+from reconcilers.round_span import round_span
 from reconcilers.tables import IntentTables
 from speaker.api import ESTABLISHED, Event, PathDown, SpeakerPort, StateChanged
 from speaker.bfd.session_values import diagnostic_name
@@ -102,7 +103,7 @@ class BfdFollower:
         now = self._heard_at = self._clock()
         match message:
             case Changes(changes):
-                with _tracer.start_as_current_span("bfd.change") as span:
+                with round_span(_tracer, "bfd.change", ()) as span:
                     # First of all: a path that is down costs packets.
                     self._end(self._coupling.changed(changes, now))
                     for change in changes:

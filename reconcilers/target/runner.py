@@ -22,7 +22,7 @@ import functools
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from opentelemetry.trace import SpanContext
 from reactivex import Observable
 
 from reconcilers.model import ReconcileStatus
-from reconcilers.round_span import describe_objects, round_span
+from reconcilers.round_span import describe_objects, round_span, step_span
 from reconcilers.sliced_work import Pieces, Slices, finish, settled
 from reconcilers.target.comparison import SLICE_PARTS, make_equal
 from reconcilers.target.queue import Outcome, Queue
@@ -41,7 +41,6 @@ from statedb import Database, Snapshot, Table
 
 _tracer = trace.get_tracer("waggle.reconcilers")
 
-_NO_SPAN: Final = nullcontext(trace.INVALID_SPAN)
 _name: Final = attrgetter("name")
 _failing: Final = attrgetter("failing")
 _changed_parts: Final = attrgetter("changed_parts")
@@ -117,11 +116,13 @@ class _Work:
     def measured(self, keys: list[ObjectKey]) -> Iterator[None]:
         """Measure a step with these objects, in a span of its own."""
         began = time.perf_counter()
-        recorded = trace.get_current_span().is_recording()
-        start = _tracer.start_as_current_span(self._span) if recorded else _NO_SPAN
-        with start as span:
+        start = step_span(_tracer, self._span)
+        if start is None:
             yield
-            describe_objects(span, keys, self.queue.failing)
+        else:
+            with start as span:
+                yield
+                describe_objects(span, keys, self.queue.failing)
         self.seconds += time.perf_counter() - began
 
 

@@ -1,6 +1,6 @@
 """Trace links from a changed configuration or route set to the UPDATEs and best paths that follow.
 
-Uses the OpenTelemetry API only, which does nothing without an SDK. Without a recording span around
+Uses the OpenTelemetry API only, and not even that without an SDK. Without a recording span around
 a call of `speaker.server.Speaker` it costs one attribute lookup per call and nothing per peer.
 """
 
@@ -17,6 +17,7 @@ from speaker.peer.actions import Action, SendBestPaths, Write
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, SpanContext
 
+SDK: Final = "opentelemetry.sdk.trace"
 MAX_LINKS: Final = 32
 """Spans that the UPDATEs of one turn of the event loop are linked to."""
 MAX_EXPORTS: Final = 32
@@ -151,8 +152,8 @@ def _messages(octets: bytes) -> int:
 
 
 def _api() -> ModuleType | None:
-    """Return the OpenTelemetry API where another module has already imported it.
+    """Return the OpenTelemetry API where another module has already imported it with its SDK.
 
-    No span can exist without it, and a router alone does not pay for the import.
+    No span is recorded without both, and a router alone does not pay for the import.
     """
-    return sys.modules.get("opentelemetry.trace")
+    return sys.modules.get("opentelemetry.trace") if SDK in sys.modules else None

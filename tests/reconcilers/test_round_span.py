@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from unittest.mock import Mock
+
+import pytest
+from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanContext, TraceFlags
 
 from reconcilers.round_span import round_span
+from resources.trace_links import SDK
 
 
 def cause(trace: int, span: int) -> SpanContext:
@@ -58,3 +64,13 @@ def test_a_round_with_causes_of_several_traces_is_a_trace_of_its_own() -> None:
 def test_a_round_without_a_cause_is_a_trace_of_its_own() -> None:
     span = span_of()
     assert (parent(span), links(span)) == (None, [])
+
+
+def test_without_the_sdk_a_round_has_no_span_and_no_call_of_a_tracer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tracer = Mock()
+    monkeypatch.delitem(sys.modules, SDK)
+    with round_span(tracer, "apply.round", [cause(7, 1)]) as span:
+        assert trace.get_current_span() is span is trace.INVALID_SPAN
+    assert tracer.mock_calls == []

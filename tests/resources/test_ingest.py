@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -14,7 +16,7 @@ from resources.ingest import Ingest
 from resources.kind import Kind
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from resources.tables import Tables
-from resources.trace_links import TraceLinks
+from resources.trace_links import SDK, TraceLinks
 from statedb import Database
 from tests.support.kinds import KINDS, NODE
 
@@ -49,6 +51,16 @@ def _started() -> tuple[Database, Tables, Source, list[BaseException]]:
     tables = Tables(db, KINDS)
     Ingest(db, tables, source, TraceLinks(), errors.append, KINDS).subscribe()
     return db, tables, source, errors
+
+
+def test_without_the_sdk_an_event_has_no_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    tracer = Mock()
+    monkeypatch.setattr(ingest, "_tracer", tracer)
+    monkeypatch.delitem(sys.modules, SDK)
+    db, tables, source, _ = _started()
+    source.subjects["Node"].on_next(Replace((_node("a"),)))
+    assert tables.nodes.count(db.snapshot()) == 1
+    assert tracer.mock_calls == []
 
 
 def test_events_become_rows() -> None:
