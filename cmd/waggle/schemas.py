@@ -6,7 +6,7 @@ the version members are only added, so that an unknown member is valid (draft 20
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -91,6 +91,15 @@ class SchemaItem(Item, frozen=True, kw_only=True):
     schema: dict[str, Any]
 
 
+class RouteCountItem(Item, frozen=True, kw_only=True):
+    """The number of routes of one node that are selected."""
+
+    node: str
+    routes: int
+    basis: str | None = None
+    status: str | None = None
+
+
 class PlanProblemItem(Item, frozen=True, kw_only=True):
     """A problem before or after a change."""
 
@@ -163,6 +172,8 @@ def item_types() -> dict[str, Any]:
                 "received": list[FamilyCount],
                 "advertised": list[FamilyCount],
                 "stale": list[FamilyCount],
+                "source": str,
+                "statusTime": datetime,
             },
         ),
         "PlanList": NodePlan,
@@ -171,6 +182,7 @@ def item_types() -> dict[str, Any]:
         "ReasonList": ReasonItem,
         "ReceivedExplainList": model.ReceivedExplainItem,
         "ReconcilerList": model.ReconcilerItem,
+        "RouteCountList": RouteCountItem,
         "RouteList": RouteItem,
         "SchemaList": SchemaItem,
         "SpanList": model.SpanItem,
@@ -188,12 +200,18 @@ MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "paths": list[RouteItem],
         "summary": FleetSummary,
     },
+    "RouteCountList": {"summary": FleetSummary},
     "RouteList": {"count": int, "summary": FleetSummary},
     "StatusList": {"summary": FleetSummary},
 }
 """Members of the answers of a kind, beside the members of every envelope."""
 ADDED: Final[Mapping[str, Mapping[str, Any]]] = {"PlanList": {"nodes": list[str]}}
 """Members of items that their type does not have."""
+ALWAYS: Final[Mapping[str, Sequence[str]]] = {
+    "PeerList": ("node", "instance", "name", "state"),
+    "StatusList": ("node", "health", "reporting"),
+}
+"""Required members of items that may be of status objects: agents have more than these."""
 
 
 def kinds() -> list[str]:
@@ -216,6 +234,8 @@ def schema(kind: str) -> Json:
         definitions[name]["properties"] = {**members, **definitions[name]["properties"]}
     for definition in definitions.values():
         _without_null(definition)
+    if kind in ALWAYS:
+        definitions[item["$ref"].rpartition("/")[2]]["required"] = list(ALWAYS[kind])
     texts = {"type": "array", "items": {"type": "string"}}
     return {
         "$schema": DRAFT,

@@ -23,6 +23,7 @@ import pytest
 from cells.api.model import ExplainItem, PartItem, RouteItem, StatusItem
 from resources.frrk8s.kinds import BGP_SESSION_STATE
 from tests.cmd.test_peers import DOWN, UP
+from tests.cmd.test_schema import check
 from tests.support.api import MadeUp, serving
 from tests.support.kubernetes.accounts import define, undefine
 from tests.support.kubernetes.kubelet import Kubelet, Write, agent_pod, node, run_here
@@ -115,7 +116,7 @@ def _explained(prefix: str, reason: str) -> ExplainItem:
 
 def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
     status = main([*arguments, "-o", "json"])
-    return status, json.loads(capsys.readouterr().out)
+    return status, check(capsys.readouterr().out)
 
 
 def test_all_agents_are_asked_and_silent_ones_are_named(

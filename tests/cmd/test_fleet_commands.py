@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,6 +28,7 @@ from cells.api.resource import ApiResource
 from cells.api.transport import AgentError, UnixTransport
 from resources.kubernetes.exec import Container
 from tests.cmd.test_peers import DOWN, UP
+from tests.cmd.test_schema import check
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 from waggle.fleet import ask, view
@@ -193,7 +193,7 @@ Answer = Callable[..., tuple[int, dict[str, Any]]]
 def _answer(capsys: pytest.CaptureFixture[str]) -> Answer:
     def answer(*arguments: str) -> tuple[int, dict[str, Any]]:
         done = main([*arguments, "-o", "json"])
-        return done, json.loads(capsys.readouterr().out)
+        return done, check(capsys.readouterr().out)
 
     return answer
 

@@ -18,12 +18,14 @@ from resources.kubernetes.exec import Container
 from resources.metallb.kinds import KINDS as METALLB
 from resources.metallb.kinds import SERVICE_BGP_STATUS
 from tests.cmd.lab import NODE, configuration, service
+from tests.cmd.test_schema import check
 from tests.support.apiserver import BackgroundApiServer, status
 from tests.support.kinds import KINDS
 from waggle.__main__ import main
 from waggle.fleet import ask as ask_module
 from waggle.fleet.agents import AgentPod
 from waggle.fleet.routes import ONLY_AGENTS
+from waggle.schemas import schema
 
 Json = dict[str, Any]
 WEB, SHOP = "198.51.100.10/32", "198.51.100.11/32"
@@ -106,7 +108,7 @@ def access(cluster: BackgroundApiServer, tmp_path: Path) -> tuple[str, ...]:
 def ask(access: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> Ask:
     def run(*arguments: str) -> tuple[int, Json]:
         done = main([*arguments, *access, "-o", "json"])
-        return done, json.loads(capsys.readouterr().out)
+        return done, check(capsys.readouterr().out)
 
     return run
 
@@ -119,6 +121,21 @@ def of(answer: Json, node: str, peer: str, prefix: str) -> Json:
     )
     found: Json = item
     return found
+
+
+@pytest.mark.parametrize(
+    "command", ["peers", "status", "routes", "routes --count", "explain --all", "explain none/none"]
+)
+def test_answers_of_statuses_are_valid_by_their_schema(command: str, ask: Ask) -> None:
+    _, answer = ask(*command.split())  # which checks it
+    assert answer["items"] or answer["errors"]
+
+
+def test_a_session_of_a_status_has_its_object_and_the_time_of_its_last_change(ask: Ask) -> None:
+    _, answer = ask("peers", "--peer", "tor-1")
+    sources = {item["source"] for item in answer["items"]}
+    assert sources == {f"CiliumBGPNodeConfig/{NODE}", f"CiliumBGPNodeConfig/{FAR}"}
+    assert {"source", "statusTime"} <= schema("PeerList")["$defs"]["PeerItem"]["properties"].keys()
 
 
 def test_routes_are_what_the_objects_advertise_with_the_session_of_the_status(ask: Ask) -> None:

@@ -36,6 +36,7 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
     kind, path = (
         ("KernelRouteList", "/v1/kernel-routes") if is_kernel else ("RouteList", "/v1/routes")
     )
+    kind = "RouteCountList" if args.count else kind
     asked = {k: v for k, v in query.items() if k in ("family", "prefix", "limit")}
     columns = kernel_routes.COLUMNS if is_kernel else route_columns.COLUMNS[query["table"] or ""]
 
@@ -75,7 +76,7 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
         kind=kind,
         request=request,
         columns=lambda _: counted if args.count else columns,
-        order=lambda items: sorted(items, key=_order),
+        order=lambda items: sorted(items, key=_node if args.count else _order),
         empty=f"no {query['table']} routes",
         of_objects=of_objects if query["table"] == ADVERTISED else None,
         of_objects_columns=(STATE,),
@@ -86,7 +87,12 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
 
 def _count(routes: Iterable[Item]) -> Item:
     """Return the number of routes, of which none is kept."""
-    return {"prefix": "", "routes": sum(1 for _ in routes)}
+    return {"routes": sum(1 for _ in routes)}
+
+
+def _node(item: Item) -> str:
+    node: str = item["node"]
+    return node
 
 
 def _order(item: Item) -> tuple[Any, ...]:
