@@ -34,6 +34,7 @@ EMPTY = {
         ("explain", 0, "every route is advertised to every peer"),
         ("trace 10.0.0.0/8", 4, "no change of 10.0.0.0/8 is among the last spans: "),
         ("router peers", 0, "no peers: the configuration has no neighbors"),
+        ("router collectors", 0, "no monitoring stations: the configuration has no bmp.collectors"),
     ],
 )
 def test_an_answer_without_an_item_is_a_sentence(
@@ -43,7 +44,7 @@ def test_an_answer_without_an_item_is_a_sentence(
     words = command.split()
     with answering(path, http(EMPTY)):
         assert main([*words, "--socket", str(path)]) == status
-    program = "waggle router peers" if words[0] == "router" else f"waggle {words[0]}"
+    program = " ".join(["waggle", *words[: 2 if words[0] == "router" else 1]])
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith(f"{program}: {sentence}")

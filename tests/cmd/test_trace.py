@@ -62,6 +62,10 @@ def test_a_trace_leads_from_an_event_to_the_update_of_all_peers(
     assert ["+-", "statedb.commit"] in [line[:2] for line in tree]
     (update,) = (line for line in tree if "bgp.update.send" in line)
     assert {"peers=tor-1,tor-2", "prefix_count=1", "update_count=1"} <= set(update)
+    # Without attributes that are empty.
+    assert not {"dialects=", "configuration=False", "best_path_batch_count=0"} & {
+        word for line in tree for word in line
+    }
     assert sorted(send.attributes["bgp.peers"]) == ["tor-1", "tor-2"]
     assert send.trace_id == intent.trace_id
     assert apply in _ancestors(send, by_id)

@@ -109,6 +109,8 @@ def _bar(row: Json) -> str:
 def _details(row: Json) -> str:
     parts = []
     for name, value in sorted(row.get("attributes", {}).items()):
+        if not value:
+            continue  # the tree has no room for what did not happen
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
         short = name.removeprefix("waggle.").removeprefix("bgp.")
         parts.append(f"{short}={text}")

@@ -97,6 +97,11 @@ def _collectors(args: argparse.Namespace) -> int:
     if args.output not in output.TABLES:
         output.dump(answer, args.output)
         return EXIT_OK
+    if not answer["items"]:
+        output.complain(
+            args.prog, "no monitoring stations: the configuration has no bmp.collectors"
+        )
+        return EXIT_OK
     columns = collector_columns(output.read_time(answer["generatedAt"]))
     output.table(columns, answer["items"], args)
     return EXIT_OK
