@@ -67,7 +67,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the sentence with a hint at ``--help``, and exit."""
-        self.exit(EXIT_USAGE, f"{self.prog}: {escape(_plain(message))}; see {self.prog} --help\n")
+        text = f"{_plain(message)}{self._choices(message)}"
+        self.exit(EXIT_USAGE, f"{self.prog}: {escape(text)}; see {self.prog} --help\n")
+
+    def _choices(self, message: str) -> str:
+        """Return the choices of a flag that is given without a value."""
+        missing = re.fullmatch(r"argument ([^ :]+): expected one argument", message)
+        flag = missing[1].split("/")[0] if missing is not None else ""
+        action = self._option_string_actions.get(flag)
+        choices = ", ".join(map(str, action.choices or ())) if action is not None else ""
+        return f" ({choices})" if choices else ""
 
     def parse_args(  # type: ignore[override]  # argparse's overloads add nothing here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

@@ -95,6 +95,7 @@ def test_flags_stand_before_a_command_among_its_arguments_or_behind(
         ("run --limit x", "toy run: --limit: 'x' is not a whole number; see toy run --help"),
         ("run --rate x", "toy run: --rate: 'x' is not a number; see toy run --help"),
         ("run --limit", "toy run: --limit: expected one argument; see toy run --help"),
+        ("--color", "toy: --color: expected one argument (always, never); see toy --help"),
         ("--color alway", "toy: --color: unknown alway (did you mean always?); see toy --help"),
         ("--color x", "toy: --color: unknown x (one of always, never); see toy --help"),
         ("shw", "toy: command: unknown shw (did you mean show?); see toy --help"),
