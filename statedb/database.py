@@ -201,7 +201,7 @@ class Database:
             states, written = txn.close()
             self._commit(states, written)
         finally:
-            for name in reversed(names):
+            for name in names[::-1]:
                 self._locks[name].release()
         self._notify(states)
 

@@ -78,9 +78,12 @@ def tree_set(tree: Tree, path: Path, leaf: Any) -> Tree:  # noqa: ANN401
     return tree.set(head, tree_set(tree.get(head, EMPTY), path[1:], leaf))
 
 
-def tree_of(leaves: Iterable[tuple[Path, Any]]) -> Tree:
-    """Return a tree of these leaves; of one path the last: as by `tree_set` of each."""
-    levels: dict[Component, Any] = {}
+def tree_of(leaves: Iterable[tuple[tuple[Any, ...], Any]]) -> Tree:
+    """Return a tree of these leaves; of one path the last: as by `tree_set` of each.
+
+    The last component of a path is a primary path where the leaves are members of groups.
+    """
+    levels: dict[Any, Any] = {}
     depth = 0
     for path, leaf in leaves:
         level = levels
@@ -91,7 +94,7 @@ def tree_of(leaves: Iterable[tuple[Path, Any]]) -> Tree:
     return _as_maps(levels, depth)
 
 
-def _as_maps(levels: dict[Component, Any], depth: int) -> Tree:
+def _as_maps(levels: dict[Any, Any], depth: int) -> Tree:
     if depth <= 1:
         return Map(levels)
     return Map({component: _as_maps(below, depth - 1) for component, below in levels.items()})

@@ -10,7 +10,13 @@ from cells.observability.metrics import MetricsCollector
 from cells.state.table_metrics import TableMetrics
 from statedb import Database
 
+
+def make_database() -> Database:
+    """Return the database. A function, as the compiled `Database` has no signature."""
+    return Database()
+
+
 WIRING = Wiring(
-    provides=(Database,),
+    provides=(make_database,),
     contributes=(provide(TableMetrics, as_=MetricsCollector),),
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from reconcilers.cilium.route_sets import AdvertisementEntry, RouteSet
@@ -36,7 +35,7 @@ PROXIED_ENDPOINT = "192.192.192.192"
 """Cilium's placeholder in their EndpointSlices: traffic goes to the Envoy of each node."""
 
 
-class ServiceOptions(msgspec.Struct, frozen=True):
+class ServiceOptions(NamedTuple):
     """The options of the dialect that concern Services."""
 
     no_service_endpoints_routable: bool = True

@@ -26,8 +26,8 @@ class ServiceSource(ABC):
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._owners: dict[ObjectKey, ObjectKey | None] = {}
-        """The Service that each EndpointSlice belonged to, for when its label changes."""
+        self._owners: dict[str, dict[str, str]] = {}
+        """The Service of each EndpointSlice by namespace and name, for when its label changes."""
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
@@ -40,11 +40,17 @@ class ServiceSource(ABC):
             return [change.row.key for change in changes]
         keys: list[Key] = []
         for change in changes:
-            key, owner = change.row.key, change.row.service_key
-            before = self._owners.pop(key, None)
-            if not change.deleted:
-                self._owners[key] = owner
-            keys += [service for service in (before, owner) if service is not None]
+            (namespace, name), owner = change.row.key, change.row.service_key
+            owners = self._owners.setdefault(namespace, {})
+            before = owners.pop(name, None)
+            if before is not None:
+                keys.append((namespace, before))
+            if owner is not None:
+                keys.append(owner)
+                if not change.deleted:
+                    owners[name] = owner[1]
+            if not owners:
+                del self._owners[namespace]
         return keys
 
     def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:

@@ -105,6 +105,8 @@ class RouteSets:
             name: {} for name in self._sources
         }
         """Objects by source that contributed something, with the sets that they contributed to."""
+        self._same: dict[frozenset[str], frozenset[str]] = {}
+        """The sets of objects: most objects contribute to the same ones, and share one object."""
         self._source_failures: dict[str, Problem] = {}
         """Sources that failed as a whole."""
         self._pieces = pieces
@@ -326,7 +328,7 @@ class RouteSets:
             # It may have other prefixes there.
             after_sets |= before_sets
         if after_sets:
-            contributing[key] = after_sets
+            contributing[key] = self._same.setdefault(after_sets, after_sets)
         else:
             contributing.pop(key, None)
         return written

@@ -11,6 +11,12 @@ from resources.meta import ObjectKey, Resource, Struct
 from resources.shared_texts import shared
 
 SERVICE_LABEL = "kubernetes.io/service-name"
+API_SERVICE: Final = ("default", "kubernetes")
+"""The Service of the Kubernetes API: the addresses of its endpoints are those of API servers."""
+POD_ADDRESS: Final = ("",)
+"""In place of the addresses of a Pod, which no reader looks at: they change with each Pod."""
+SHARED_ENDPOINTS: Final = 1 << 14
+"""The most different endpoints of Pods that are kept to be shared."""
 
 
 class EndpointConditions(Struct, frozen=True):
@@ -23,6 +29,8 @@ class EndpointConditions(Struct, frozen=True):
 
 _CONDITIONS: Final[dict[EndpointConditions, EndpointConditions]] = {}
 """Different conditions of all endpoints: 27 at most."""
+_OF_PODS: Final[dict[Endpoint, Endpoint]] = {}
+"""Different endpoints of Pods: a few for each node."""
 
 
 class Endpoint(Struct, frozen=True):
@@ -50,11 +58,27 @@ class Endpoint(Struct, frozen=True):
         return bool(self.addresses) and ready
 
 
+def _shared_endpoint(endpoint: Endpoint) -> Endpoint:
+    """Return the one object for all Pods of a node with the same conditions."""
+    if endpoint.node_name is None or not endpoint.addresses:
+        return endpoint
+    share(endpoint, "addresses", POD_ADDRESS)
+    if len(_OF_PODS) >= SHARED_ENDPOINTS:
+        _OF_PODS.clear()
+    return _OF_PODS.setdefault(endpoint, endpoint)
+
+
 class EndpointSlice(Resource, frozen=True):
     """One slice."""
 
     address_type: str = ""
     endpoints: tuple[Endpoint, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Share what many slices have; endpoints on a node are Pods, but for those of the API."""
+        share(self, "address_type", shared(self.address_type))
+        if self.service_key != API_SERVICE:
+            share(self, "endpoints", tuple(map(_shared_endpoint, self.endpoints)))
 
     @property
     def service_key(self) -> ObjectKey | None:

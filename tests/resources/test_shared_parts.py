@@ -50,6 +50,36 @@ def test_equal_conditions_and_nodes_of_endpoints_are_one() -> None:
     assert one.node_name is other.node_name
 
 
+def _slice(address: str, node: str | None, service: str, namespace: str = "team-1") -> Resource:
+    endpoint = {"addresses": [address], "conditions": {"ready": True}}
+    row: Resource = ENDPOINT_SLICE.decode(
+        {
+            "metadata": {
+                "name": "web-1",
+                "namespace": namespace,
+                "labels": {"kubernetes.io/service-name": service},
+            },
+            "addressType": "IPv4",
+            "endpoints": [endpoint if node is None else {**endpoint, "nodeName": node}],
+        }
+    )
+    return row
+
+
+def test_pods_of_a_node_in_one_condition_are_one_endpoint_whose_addresses_change_no_row() -> None:
+    one, other = (_slice(f"10.0.0.{number}", "node-1", "web") for number in (1, 2))
+    assert one == other
+    assert one.endpoints[0] is other.endpoints[0]  # type: ignore[attr-defined]
+    assert one.endpoints[0].usable  # type: ignore[attr-defined]
+    assert one.address_type is other.address_type  # type: ignore[attr-defined]
+    assert _slice("10.0.0.1", "node-2", "web") != one
+
+
+def test_addresses_of_the_api_and_of_endpoints_without_a_node_are_kept() -> None:
+    for row in (_slice("10.0.0.1", None, "web"), _slice("10.0.0.1", "a", "kubernetes", "default")):
+        assert row.endpoints[0].addresses == ("10.0.0.1",)  # type: ignore[attr-defined]
+
+
 def test_the_two_fields_of_a_cluster_ip_are_one_text() -> None:
     row = decoded(SERVICE, 1, spec={"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1", "::1"]})
     assert row.spec.cluster_ip is row.spec.cluster_ips[0]  # type: ignore[attr-defined]

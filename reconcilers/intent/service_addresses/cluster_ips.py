@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import final
+from typing import TypeAlias, final
 
 from reconcilers.model import ObjectRef
 from reconcilers.prefixes import host_route
@@ -11,14 +11,20 @@ from resources.core import Service
 from resources.meta import ObjectKey
 from statedb import Change
 
+_Routes: TypeAlias = bytes | tuple[bytes, ...]
+"""Host routes; a single one is not in a tuple, of which there would be as many as Services."""
+
 
 @final
 class ClusterIPs:
     """Kept up to date by the changes of the table of Services."""
 
     def __init__(self) -> None:
-        self._of_service: dict[ObjectKey, tuple[bytes, ...]] = {}
-        self._owners: dict[bytes, tuple[ObjectKey, ...]] = {}
+        self._of_service: dict[ObjectKey, _Routes] = {}
+        self._owners: dict[bytes, ObjectKey] = {}
+        """The Service of each host route, the first one of several."""
+        self._others: dict[bytes, tuple[ObjectKey, ...]] = {}
+        """The further ones: it takes a moment until one of them has another address."""
 
     def __contains__(self, nlri: bytes) -> bool:
         """True if a host route is the cluster IP of a Service."""
@@ -26,38 +32,62 @@ class ClusterIPs:
 
     def other_owner(self, nlri: bytes, service: ObjectRef) -> ObjectRef | None:
         """Return a Service whose cluster IP this host route is; None if the given one is one."""
-        owners = self._owners.get(nlri, ())
-        if not owners or (service.namespace, service.name) in owners:
+        if nlri not in self._owners:
+            return None
+        owners = self._owners_of(nlri)
+        if (service.namespace, service.name) in owners:
             return None
         return ObjectRef("Service", *min(owners))
+
+    def _owners_of(self, nlri: bytes) -> tuple[ObjectKey, ...]:
+        return (self._owners[nlri], *self._others.get(nlri, ()))
 
     def update(self, changes: Iterable[Change[Service]]) -> set[bytes]:
         """Take changes of Services; returns the host routes that have other owners than before."""
         changed: set[bytes] = set()
-        owners, of_service = self._owners, self._of_service
+        of_service = self._of_service
         for service, _, deleted in changes:
             key = service.key
-            routes = () if deleted else _routes(service)
+            routes: _Routes = () if deleted else _routes(service)
             before = of_service.get(key, ())
             if routes == before:
                 continue
-            for nlri in before:
-                others = tuple([owner for owner in owners[nlri] if owner != key])
-                if others:
-                    owners[nlri] = others
-                else:
-                    del owners[nlri]
-            for nlri in routes:
-                owners[nlri] = (*owners.get(nlri, ()), key)
+            self._replace(key, _each(before), _each(routes))
             if routes:
                 of_service[key] = routes
             else:
                 del of_service[key]
-            changed.update(before, routes)
+            changed.update(_each(before), _each(routes))
         return changed
 
+    def _replace(self, key: ObjectKey, before: Iterable[bytes], after: Iterable[bytes]) -> None:
+        """Exchange the host routes of a Service."""
+        for nlri in before:
+            others = [owner for owner in self._owners_of(nlri) if owner != key]
+            self._set_owners(nlri, others)
+        for nlri in after:
+            if nlri in self._owners:
+                self._set_owners(nlri, [*self._owners_of(nlri), key])
+            else:
+                self._owners[nlri] = key
 
-def _routes(service: Service) -> tuple[bytes, ...]:
-    """Return the cluster IPs as host routes, each once."""
+    def _set_owners(self, nlri: bytes, owners: list[ObjectKey]) -> None:
+        self._others.pop(nlri, None)
+        if not owners:
+            del self._owners[nlri]
+            return
+        self._owners[nlri] = owners[0]
+        if len(owners) > 1:
+            self._others[nlri] = tuple(owners[1:])
+
+
+def _routes(service: Service) -> _Routes:
+    """Return the cluster IPs as host routes, each once; a single one alone, as most Services have."""
     routes = [host_route(text)[1] for text in service.cluster_addresses]
-    return tuple(routes if len(routes) < 2 else dict.fromkeys(routes))
+    if len(routes) == 1:
+        return routes[0]
+    return tuple(dict.fromkeys(routes))
+
+
+def _each(routes: _Routes) -> tuple[bytes, ...]:
+    return (routes,) if isinstance(routes, bytes) else routes

@@ -14,13 +14,10 @@ import msgspec
 
 from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses, Dialect, ReservedAddresses, extended
+from resources.core.endpointslice import API_SERVICE
 from resources.core.kinds import BY_SERVICE, SERVICE_CIDR
-from resources.meta import ObjectKey
 from resources.tables import Tables
 from statedb import Snapshot
-
-API_SERVICE: ObjectKey = ("default", "kubernetes")
-"""The Service of the Kubernetes API."""
 
 
 class ClusterNetworks(msgspec.Struct, frozen=True, dict=True):
