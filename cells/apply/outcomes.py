@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
-from prometheus_client import Counter as CounterMetric
+from prometheus_client.core import Counter as CounterMetric
 
 from reconcilers.model import ObjectRef
 from reconcilers.target import Outcome, ReconcileError, ReconcilerReport

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from prometheus_client import Histogram
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Histogram, HistogramMetricFamily
 
 from cells.observability.exposition import Collected, PlainCounter
 from reconcilers.dialect import (

@@ -13,8 +13,15 @@ import platform
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CollectorRegistry,
+    Counter,
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Histogram,
+    Metric,
+)
+from prometheus_client.process_collector import ProcessCollector
 
 from cells.hive import Group, Health, Late, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs, Supervisor

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import structlog
-from prometheus_client import Counter
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import Counter, CounterMetricFamily, GaugeMetricFamily
 
 from cells.apply.outcomes import OutcomeLog, failure_text, object_ref, reason
 from cells.apply.reconcile import Runners

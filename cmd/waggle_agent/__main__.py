@@ -16,9 +16,9 @@ from cells.dialects.cell import DialectCell
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
 from cells.hive.option_loading import CONFIG_ENV
+from cells.lean_imports import import_lean
 from cells.operator.cells import operator_cells
 from cells.safe_text import escape
-from cells.structlog_alone import import_structlog
 
 DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT, ovnk.DIALECT)
 """The API dialects."""
@@ -63,7 +63,7 @@ def main(
     environment = os.environ if env is None else env
     try:
         settings = _settings(cells, vars(args), environment)
-        import_structlog()
+        import_lean()
         # With the cells that are on: --help imports none of them.
         from cells.hive.hive import Hive
         from waggle_agent import program

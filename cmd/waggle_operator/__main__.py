@@ -13,10 +13,10 @@ from cells.dialects import antrea, cilium, frrk8s, metallb, ovnk
 from cells.dialects.cell import DialectCell
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.option_loading import CONFIG_ENV
+from cells.lean_imports import import_lean
 from cells.operator.cells import operator_cells
 from cells.options import KubernetesOptions
 from cells.safe_text import escape
-from cells.structlog_alone import import_structlog
 
 DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT, ovnk.DIALECT)
 """The API dialects."""
@@ -57,7 +57,7 @@ def main(
         if isinstance(options, KubernetesOptions) and options.kubeconfig is None:
             _complain("no cluster: set --kubeconfig FILE, or --kubeconfig in-cluster")
             return EXIT_USAGE
-        import_structlog()
+        import_lean()
         # With the cells that are on: --help imports none of them.
         from cells.hive.hive import Hive
         from waggle_operator import program

@@ -7,16 +7,19 @@ MB of memory. None is used here, as objects are decoded by `resources.kind`. So 
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
+from resources.bare_packages import enter_bare
+
 NAME: Final = "kubernetes_asyncio"
-BARE: Final = (NAME, f"{NAME}.client", f"{NAME}.client.models")
-"""Packages whose ``__init__`` is not run; the last one has no module that is used."""
+LATER: Final = frozenset({"dateutil.parser", "multiprocessing.pool", "urllib3"})
+"""What the client imports for dates in models, requests in threads and basic authentication: 4 MB,
+imported where it is called."""
 
 
 class ClientLibrary(NamedTuple):
@@ -32,12 +35,11 @@ class ClientLibrary(NamedTuple):
 
 def load() -> ClientLibrary:
     """Import what is used. Raises ImportError."""
-    if NAME not in sys.modules:
-        _enter_bare()
+    enter_bare(NAME, "client", "client.models")
     client = sys.modules[f"{NAME}.client"]
     if not hasattr(client, "ApiClient"):
-        configuration = importlib.import_module(f"{NAME}.client.configuration")
-        api_client = importlib.import_module(f"{NAME}.client.api_client")
+        configuration = _import_lean(f"{NAME}.client.configuration")
+        api_client = _import_lean(f"{NAME}.client.api_client")
         # What the modules of `config` take from the package.
         client.Configuration = configuration.Configuration  # type: ignore[attr-defined]
         client.ApiClient = api_client.ApiClient  # type: ignore[attr-defined]
@@ -45,15 +47,39 @@ def load() -> ClientLibrary:
     return ClientLibrary(client.Configuration, client.ApiClient, config)
 
 
-def _enter_bare() -> None:
-    spec = importlib.util.find_spec(NAME)
-    if spec is None or spec.origin is None:
-        raise ImportError(f"{NAME} is not installed", name=NAME)
-    parent: ModuleType | None = None
-    for name in BARE:
-        module = ModuleType(name)
-        module.__path__ = [str(Path(spec.origin).parent.joinpath(*name.split(".")[1:]))]
-        sys.modules[name] = module
-        if parent is not None:
-            setattr(parent, name.rpartition(".")[2], module)
-        parent = module
+def _import_lean(name: str) -> ModuleType:
+    """Import a module whose own imports of `LATER` are put off."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name} is missing", name=name)
+    module = importlib.util.module_from_spec(spec)
+    # Of this module alone: others import as ever, in other threads, too.
+    module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _import(name: str, *rest: Any) -> Any:  # noqa: ANN401
+    return _Later(name) if name in LATER else builtins.__import__(name, *rest)
+
+
+class _Later:
+    """A module, or something in it, that is imported once it is called."""
+
+    def __init__(self, name: str, *attributes: str) -> None:
+        self._name = name
+        self._attributes = attributes
+
+    def __getattr__(self, attribute: str) -> _Later:
+        return _Later(self._name, *self._attributes, attribute)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        found: Any = importlib.import_module(self._name)
+        for attribute in self._attributes:
+            found = getattr(found, attribute)
+        return found(*args, **kwargs)

@@ -29,3 +29,15 @@ def test_the_library_that_another_program_has_imported_whole_is_used() -> None:
         "assert c.load().api_client is kubernetes_asyncio.client.ApiClient"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_the_client_imports_for_other_users_is_imported_where_it_is_called() -> None:
+    code = (
+        "import sys; from resources.kubernetes import client_library as c; found = c.load();"
+        "later = ('dateutil', 'multiprocessing.pool', 'urllib3');"
+        "print([name for name in later if name in sys.modules]);"
+        "settings = found.configuration(username='a', password='b');"
+        "print(settings.get_basic_auth_token())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["[]", "Basic YTpi"]
