@@ -36,7 +36,7 @@ OF_FLAGS = {
         for name in ("bgp", "observability", "operator", "serving", "sources")
     ),
     "cells.safe_text",
-    "cells.structlog_alone",
+    "cells.lean_imports",
     "reconcilers.dialect_entry",
     "reconcilers.import_options",
     "reconcilers.intent.options",
@@ -44,6 +44,7 @@ OF_FLAGS = {
     "reconcilers.bfd.options",
     "reconcilers.kernel.options",
     "resources.addresses",
+    "resources.bare_packages",
     "resources.enumeration",
     "resources.errors",
     "resources.option_declarations",
