@@ -1085,7 +1085,24 @@ static PyObject *size_of(Table *table, PyObject *Py_UNUSED(none)) {
         table->value_slots * sizeof(uint32_t));
 }
 
-/* ------------------------------------------------------------------ iterators */
+/* ------------------------------------------------------------------ iterators and walks */
+
+/* What both begin with; `tp_clear` of each gives the table up. */
+typedef struct {
+    PyObject_HEAD
+    Table *table;
+} Reader;
+
+static int reader_traverse(Reader *reader, visitproc visit, void *arg) {
+    Py_VISIT(reader->table);
+    return 0;
+}
+
+static void reader_dealloc(Reader *reader) {
+    PyObject_GC_UnTrack(reader);
+    Py_TYPE(reader)->tp_clear((PyObject *)reader);
+    PyObject_GC_Del(reader);
+}
 
 typedef struct {
     PyObject_HEAD
@@ -1150,15 +1167,9 @@ static PyObject *next_of(Iterator *iterator) {
     return item;
 }
 
-static int iterator_traverse(Iterator *iterator, visitproc visit, void *arg) {
-    Py_VISIT(iterator->table);
-    return 0;
-}
-
-static void iterator_dealloc(Iterator *iterator) {
-    PyObject_GC_UnTrack(iterator);
+static int end_iterator(Iterator *iterator) {
     Py_CLEAR(iterator->table);
-    PyObject_GC_Del(iterator);
+    return 0;
 }
 
 static PyTypeObject IteratorType = {
@@ -1166,8 +1177,9 @@ static PyTypeObject IteratorType = {
     .tp_name = "speaker.rib.prefix_table.native.Iterator",
     .tp_basicsize = sizeof(Iterator),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_traverse = (traverseproc)iterator_traverse,
-    .tp_dealloc = (destructor)iterator_dealloc,
+    .tp_traverse = (traverseproc)reader_traverse,
+    .tp_clear = (inquiry)end_iterator,
+    .tp_dealloc = (destructor)reader_dealloc,
     .tp_iter = PyObject_SelfIter,
     .tp_iternext = (iternextfunc)next_of,
 };
@@ -1236,25 +1248,14 @@ static PyObject *next_keys(Walk *walk) {
     return keys;
 }
 
-static int walk_traverse(Walk *walk, visitproc visit, void *arg) {
-    Py_VISIT(walk->table);
-    return 0;
-}
-
-static void walk_dealloc(Walk *walk) {
-    PyObject_GC_UnTrack(walk);
-    end_walk(walk);
-    PyObject_GC_Del(walk);
-}
-
 static PyTypeObject WalkType = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "speaker.rib.prefix_table.native.Walk",
     .tp_basicsize = sizeof(Walk),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_traverse = (traverseproc)walk_traverse,
+    .tp_traverse = (traverseproc)reader_traverse,
     .tp_clear = (inquiry)end_walk,
-    .tp_dealloc = (destructor)walk_dealloc,
+    .tp_dealloc = (destructor)reader_dealloc,
     .tp_iter = PyObject_SelfIter,
     .tp_iternext = (iternextfunc)next_keys,
 };
