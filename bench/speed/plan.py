@@ -113,7 +113,7 @@ def _session_up(size: Size, peers: int) -> Case:
         f"N={peers}",
         partial(_by_name, scenarios.session_up, peers=peers),
         _times(
-            size, waggle=ALWAYS, bird=ALWAYS, frr=ALWAYS, openbgpd=ALWAYS, gobgp=gobgp,
+            size, waggle=ALWAYS, pure=ALWAYS, bird=ALWAYS, frr=ALWAYS, openbgpd=ALWAYS, gobgp=gobgp,
             exabgp=exabgp,
         ),
         tuple(
@@ -137,7 +137,9 @@ def _fan_out(size: Size, peers: int) -> Case:
         "P1b",
         f"N={peers}",
         partial(_by_name, scenarios.fan_out, peers=peers),
-        _times(size, waggle=ALWAYS, bird=ALWAYS, frr=ALWAYS, openbgpd=ALWAYS, gobgp=gobgp),
+        _times(
+            size, waggle=ALWAYS, pure=ALWAYS, bird=ALWAYS, frr=ALWAYS, openbgpd=ALWAYS, gobgp=gobgp
+        ),
         tuple(goals),
     )
 
@@ -151,7 +153,7 @@ def _fan_in(size: Size, peers: int) -> Case:
         f"N={peers}",
         partial(_by_name, scenarios.fan_in, peers=peers),
         _times(
-            size, waggle=ALWAYS, bird=ALWAYS, frr=many, openbgpd=many, gobgp=gobgp
+            size, waggle=ALWAYS, pure=ALWAYS, bird=ALWAYS, frr=many, openbgpd=many, gobgp=gobgp
         ),
         () if goal is None else (Goal(goal, rival="bird"),),
     )  # fmt: skip
@@ -162,7 +164,7 @@ def _mesh(size: Size, peers: int) -> Case:
         "P2",
         f"mesh N={peers}",
         partial(_by_name, scenarios.mesh, peers=peers),
-        _times(size, waggle=ALWAYS, bird=ALWAYS, frr=ALWAYS, openbgpd=1),
+        _times(size, waggle=ALWAYS, pure=ALWAYS, bird=ALWAYS, frr=ALWAYS, openbgpd=1),
         (Goal(0.5, rival="bird"),),
     )
 
