@@ -66,8 +66,9 @@ class Service(Resource, frozen=True):
     def cluster_addresses(self) -> tuple[str, ...]:
         """Its cluster IPs, none for a headless Service; of the older field if the list is empty."""
         addresses = self.spec.cluster_ips or (self.spec.cluster_ip,)
-        if len(addresses) == 1 and addresses[0] in ("", HEADLESS):
-            return ()
+        if len(addresses) == 1:  # of most Services
+            (only,) = addresses
+            return () if only in ("", HEADLESS) else (without_leading_zeros(only),)
         given = [address for address in addresses if address and address != HEADLESS]
         return tuple(map(without_leading_zeros, given))
 
