@@ -12,7 +12,7 @@ from resources.shared_texts import shared
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 API_SERVICE: Final = ("default", "kubernetes")
-"""The Service of the Kubernetes API: the addresses of its endpoints are those of API servers."""
+"""The Service of the Kubernetes API: its endpoints have the addresses of API servers."""
 POD_ADDRESS: Final = ("",)
 """In place of the addresses of a Pod, which no reader looks at: they change with each Pod."""
 SHARED_ENDPOINTS: Final = 1 << 14
@@ -75,7 +75,7 @@ class EndpointSlice(Resource, frozen=True):
     endpoints: tuple[Endpoint, ...] = ()
 
     def __post_init__(self) -> None:
-        """Share what many slices have; endpoints on a node are Pods, but for those of the API."""
+        """Share what many slices have; endpoints on a node are Pods, but for the API's."""
         share(self, "address_type", shared(self.address_type))
         if self.service_key != API_SERVICE:
             share(self, "endpoints", tuple(map(_shared_endpoint, self.endpoints)))
