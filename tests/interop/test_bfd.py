@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import shutil
-import signal
 import statistics
 import threading
 import time
@@ -20,7 +19,7 @@ from reconcilers.bfd.coupling import AFTER_BGP_SECONDS
 from speaker.bfd.session_values import SessionKey, Settings
 from tests.interop.conftest import NeedRouter
 from tests.support.agent import Agent
-from tests.support.bfd_process import bfd_in
+from tests.support.bfd_process import bfd_in, end_process
 from tests.support.netns import Link, linked_namespaces
 from tests.support.routers import PeerSettings, RouterSettings
 from tests.support.routers.base import IPV4
@@ -136,15 +135,6 @@ def lab(
         found = Lab(agent, router, link)
         eventually(found.up, within=30, context=found.logs)
         yield found
-
-
-def end_process(directory: Path) -> None:
-    """End the process with the sessions, which outlives its agent."""
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            if b"waggle_bfd" in words and str(directory).encode() in words:
-                os.kill(int(process.name), signal.SIGTERM)
 
 
 def configuration(multiplier: int, *, graceful: bool) -> dict[str, Any]:

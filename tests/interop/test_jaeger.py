@@ -27,6 +27,7 @@ from tests.interop.one_node_cluster import (
     service,
 )
 from tests.support import jaeger
+from tests.support.bfd_process import end_process
 from tests.support.jaeger import Jaeger, Span
 from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
@@ -126,6 +127,7 @@ def lab(
             cluster.holds()
             yield Lab(cluster, collector)
     finally:
+        end_process(directory / "bfd")
         collector.stop()
 
 

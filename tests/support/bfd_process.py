@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -78,3 +80,12 @@ def bfd_in(side: Namespace, *flags: str, lacking: str = "") -> Iterator[BfdProce
             yield process
         finally:
             process.end()
+
+
+def end_process(directory: Path) -> None:
+    """End the process with the sessions, which outlives its agent."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"waggle_bfd" in words and str(directory).encode() in words:
+                os.kill(int(process.name), signal.SIGTERM)
