@@ -54,7 +54,7 @@ def add_filter_flags(parser: argparse.ArgumentParser) -> None:
 def _community(text: str) -> str:
     """Return a community as answers have it. Its names: loaded only for one."""
     if text[:1].isalpha():
-        from speaker.attribute.values import community_text
+        from speaker.attribute.path_attributes import community_text
         from speaker.iana import WELL_KNOWN_COMMUNITIES
 
         if text in WELL_KNOWN_COMMUNITIES:
