@@ -29,6 +29,7 @@ from bench import workload
 from bench.bench_propagation import SinkProcess, cores, one_change, start_agent
 from bench.speed import scenarios
 from bench.speed.arena import arena
+from bench.speed.daemons.waggle import Traced
 
 SETTLE_SECONDS: Final = 0.05
 LIMIT: Final = 1.05
@@ -36,6 +37,7 @@ LIMIT: Final = 1.05
 only: on a busy machine it is that of other programs."""
 COLLECTOR: Final = """
 import http.server
+import sys
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_POST(self):
@@ -45,7 +47,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
     def log_message(self, *_):
         pass
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
 print(server.server_address[1], flush=True)
 server.serve_forever()
 """
@@ -110,9 +112,9 @@ def variants(endpoint: str) -> dict[str, Variant]:
 
 
 @contextlib.contextmanager
-def collector() -> Iterator[str]:
-    """Run a collector; yields its URL."""
-    command = [sys.executable, "-c", COLLECTOR]
+def collector(prefix: Sequence[str] = (), port: int = 0) -> Iterator[str]:
+    """Run a collector, by a ``prefix`` of its command line elsewhere; yields its URL."""
+    command = [*prefix, sys.executable, "-c", COLLECTOR, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -195,7 +197,11 @@ def main() -> int:
 def single(times: int) -> float:
     """Measure P3 and print it; returns the ratio of the routers' processor times."""
     found: dict[str, list[tuple[float, float]]] = {"waggle": [], "traced": []}
-    with tempfile.TemporaryDirectory() as directory, arena(Path(directory)) as place:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        arena(Path(directory)) as place,
+        collector(place.daemon_side.command(), Traced.COLLECTOR_PORT),
+    ):
         for turn in range(times):
             for name in sorted(found, reverse=bool(turn % 2)):
                 figures = scenarios.single(place, name, peers=10, changes=200)

@@ -137,7 +137,9 @@ class Traced(Waggle):
     """``waggle router`` in a process that samples one trace of a hundred; for `bench.bench_tracing`."""
 
     name = "traced"
-    PROGRAM = """
+    COLLECTOR_PORT: Final = 4318
+    """Of the same namespace; OTLP's own."""
+    PROGRAM = f"""
 import sys
 from opentelemetry import trace
 from cells.observability import span_export
@@ -145,8 +147,9 @@ from cells.observability.span_counts import SpanCounts
 from speaker.server import Speaker
 from waggle.__main__ import main
 trace.set_tracer_provider(span_export.tracer_provider(
-    "http://127.0.0.1:9/v1/traces", timeout=1.0, interval=1.0, process={}, counts=SpanCounts(),
-    sampler=span_export.OfCauses(0.01, record_all=False), report=lambda accepted: None,
+    "http://127.0.0.1:{COLLECTOR_PORT}/v1/traces", timeout=1.0, interval=1.0, process={{}},
+    counts=SpanCounts(), sampler=span_export.OfCauses(0.01, record_all=False),
+    report=lambda accepted: None,
 ))
 start = Speaker.start
 Speaker.start = lambda speaker: start(speaker, trace_received=0.01)

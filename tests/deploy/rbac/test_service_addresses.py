@@ -75,7 +75,7 @@ def test_a_tenant_announces_what_is_granted_and_nothing_that_something_else_has(
         "192.0.2.12": "NodeAddress",
         "10.244.2.7": "PodAddress",
         "203.0.113.250": "PeerAddress",
-        cluster_ip: "KubeApiServer",
+        cluster_ip: "ApiServer",
     }
     with routers(cluster.directory, 1) as ports:
         fill(server, ports)
