@@ -15,9 +15,9 @@ import json
 import random
 from typing import Final, NamedTuple
 
-from cells.operator.cluster_addresses import LEAST_SECONDS, SECONDS_PER_NODE
 from reconcilers.dialect import ClusterAddresses
 from reconcilers.intent.service_addresses import published
+from reconcilers.operator.cluster_addresses import LEAST_SECONDS, SECONDS_PER_NODE
 from reconcilers.sliced_work import finish
 from resources.kubernetes import Timeouts
 

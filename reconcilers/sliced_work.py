@@ -3,14 +3,14 @@
 Work in slices is a generator that yields after each slice and returns the result. A slice is a number
 of pieces (prefixes, mostly) and not a time: a run is the same on every machine, and small work is one
 slice, which takes one turn of the loop. Work that waits for a coroutine (`settled`) yields what the
-coroutine waits for: it is awaited as a whole (`cells.hive.rounds.in_slices`).
+coroutine waits for: it is awaited as a whole (`Turns`, `cells.hive.rounds.in_slices`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Generator, Iterator
 from itertools import chain, islice
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from statedb import Change, ChangeIterator, Snapshot
 
@@ -102,6 +102,17 @@ def settled(answer: T | Awaitable[T]) -> Slices[T]:
     if hasattr(answer, "__await__"):
         return (yield from answer.__await__())
     return answer
+
+
+class Turns(Generic[T]):
+    """Work in slices that a coroutine awaits: each slice is a turn of the loop."""
+
+    def __init__(self, slices: Slices[T]) -> None:
+        self._slices = slices
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        """Return the work: a bare yield is a turn of the loop (as in `asyncio.sleep(0)`)."""
+        return self._slices
 
 
 def merged(runs: list[list[C]], pieces: Pieces) -> Slices[list[C]]:

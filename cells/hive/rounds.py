@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Generator
-from types import coroutine
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from cells.hive.signal import Signal
+from reconcilers.sliced_work import Turns
 
 RESTS: Final = 9
 """Times as long as a round takes nothing is done after it, where rounds have an interval."""
@@ -27,13 +27,7 @@ round without a change), returns the seconds until the next round if nothing cha
 async def in_slices(slices: Generator[None, None, T]) -> T:
     """Do work in slices, each in a turn of the loop; return the result."""
     with contextlib.closing(slices):
-        return await _in_turns(slices)
-
-
-@coroutine
-def _in_turns(slices: Generator[None, None, T]) -> Generator[Any, Any, T]:
-    # A bare yield is a turn of the loop (as in `asyncio.sleep(0)`); coroutines in it are awaited.
-    return (yield from slices)
+        return await Turns(slices)
 
 
 async def run_rounds(

@@ -137,7 +137,8 @@ class Operator:
         self._kubernetes = kubernetes
         self._leadership = leadership
         self._duration = metrics.reconcile_duration.labels("operator")
-        self._outcomes = self._new_outcomes(metrics.reconcile_errors.labels("operator"))
+        errors = metrics.reconcile_errors.labels("operator")
+        self._outcomes = self._new_outcomes(errors)
         self._compat = CompatCollector(dialects, metrics, self._outcomes.failures)
         self._synced = readiness.gate("sources", "the first reading of all objects")
         self._health = health
@@ -153,6 +154,8 @@ class Operator:
             self._leadership.gained,
             options.lease_namespace,
             owner,
+            runners,
+            errors,
             health.scope("cluster-addresses"),
         )
         jobs.add("cluster-addresses", addresses.run)

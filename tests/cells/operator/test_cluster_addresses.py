@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cells.hive import Level
-from cells.operator import cluster_addresses
 from reconcilers.intent.service_addresses import published
+from reconcilers.operator import cluster_addresses
 from resources.core.kinds import CONFIG_MAP, NAMESPACE, NODE, SERVICE
 from resources.kubernetes import of_node
 from resources.source import Upsert

@@ -9,8 +9,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from prometheus_client.core import Counter
 from structlog.testing import capture_logs
 
+from cells.apply.reconcile import Runners
 from cells.hive import HealthTree
 from cells.operator.cluster_addresses import ClusterAddressesJob
 from cells.operator.owner import Owner
@@ -41,6 +43,8 @@ class Stand:
         self.database = Database()
         self.tables = Tables(self.database)
         self.leads = asyncio.Event()
+        self.runners = Runners()
+        self.errors = Counter("errors", "Errors.", registry=None)
         kubernetes: Any = SimpleNamespace(unread=Unread(), writer=self.writer)
         self.kubernetes = kubernetes
         self.job = ClusterAddressesJob(
@@ -51,6 +55,8 @@ class Stand:
             self.leads,
             "bgp",
             Owner(OperatorOptions()),
+            self.runners,
+            self.errors,
             self.tree.scope("addresses"),
         )
 
@@ -84,6 +90,16 @@ class Stand:
     def health(self) -> tuple[str, str]:
         (status,) = self.tree.report()
         return str(status.level), status.message
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The metrics of the reconciler."""
+        return {
+            metric.name.removeprefix("waggle_reconcile_"): sample.value
+            for metric in self.runners.collect()
+            for sample in metric.samples
+            if sample.labels == {"reconciler": "cluster-addresses"}
+        }
 
     def run(self, scenario: Callable[[Callable[[], float]], Coroutine[Any, Any, None]]) -> None:
         """Run a scenario beside the job; it takes the seconds since its begin."""
@@ -141,8 +157,8 @@ def test_writes_are_five_seconds_apart_or_20_ms_for_each_of_many_nodes() -> None
             await asyncio.sleep(4 * pause)  # noqa: B023
 
         stand.run(scenario)
-        # Of the Nodes at the first write.
-        assert stand.writes == [0, pause]
+        # Of the Nodes at the first write. The object is read as often.
+        assert stand.writes == stand.reads == [0, pause]
 
 
 def test_the_stored_object_is_compared_every_ten_minutes() -> None:
@@ -157,7 +173,7 @@ def test_the_stored_object_is_compared_every_ten_minutes() -> None:
         await asyncio.sleep(600)
 
     stand.run(scenario)
-    assert stand.writes == [0, 605]
+    assert stand.writes == stand.reads == [0, 600]
 
 
 def test_an_api_server_that_does_not_answer_is_tried_again_after_30_seconds() -> None:
@@ -170,11 +186,33 @@ def test_an_api_server_that_does_not_answer_is_tried_again_after_30_seconds() ->
         await asyncio.sleep(1)
         text = f"ConfigMap bgp/{published.NAME} is not written: no answer"
         assert stand.health == ("degraded", text)
+        assert stand.numbers == {"objects": 1, "waiting_objects": 1, "failed_objects": 1}
+        stand.error = None
+        await asyncio.sleep(60)
+        assert stand.numbers == {"objects": 1, "waiting_objects": 0, "failed_objects": 0}
+
+    stand.run(scenario)
+    assert stand.writes == [30]
+    assert stand.reads == [0, 30]
+    assert [metric.samples[0].value for metric in stand.errors.collect()] == [1]
+
+
+def test_changes_are_no_attempts_in_quick_succession_after_one_that_failed() -> None:
+    stand = Stand()
+    stand.leads.set()
+    stand.nodes("a")
+    stand.error = KubernetesError("no answer")
+
+    async def scenario(_: Callable[[], float]) -> None:
+        for name in "bcdefgh":
+            await asyncio.sleep(1)
+            stand.nodes(name)
         stand.error = None
         await asyncio.sleep(60)
 
     stand.run(scenario)
-    assert stand.writes == [30]
+    assert stand.reads == [0, 5, 10]
+    assert stand.writes == [10]
 
 
 def test_what_is_too_large_for_an_object_is_not_published(
@@ -187,13 +225,18 @@ def test_what_is_too_large_for_an_object_is_not_published(
 
     async def scenario(_: Callable[[], float]) -> None:
         await asyncio.sleep(1)
-        level, text = stand.health
-        assert level == "degraded"
-        assert text.startswith("the addresses of the cluster are ")
-        assert text.endswith(" octets: not published")
+        rejected = f"ConfigMap bgp/{published.NAME} is not written: 49 octets are more than 10"
+        assert stand.health == ("degraded", rejected)
+        await asyncio.sleep(99)
+        monkeypatch.setattr(published, "MAX_OCTETS", 1000)
+        assert stand.writes == []
+        stand.nodes("c")
+        await asyncio.sleep(1)
+        assert stand.health == ("ok", "published, 56 octets")
 
     stand.run(scenario)
-    assert stand.writes == []
+    assert stand.writes == [100]
+    assert stand.reads == [0, 100]
 
 
 def test_before_every_kind_was_answered_nothing_is_published() -> None:
