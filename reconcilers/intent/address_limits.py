@@ -12,7 +12,7 @@ the number of its addresses in addition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
 from reconcilers.age import in_utc
 from reconcilers.intent.first_by_rank import FirstByRank, Rank
@@ -39,20 +39,48 @@ class NamedAddress(NamedTuple):
     position: int
 
 
-class AddressesOfService(NamedTuple):
+_ONLY_INGRESS: Final = NamedAddress(INGRESS, 0)
+_ONLY_EXTERNAL: Final = NamedAddress(EXTERNAL_IPS, 0)
+
+
+@final
+class AddressesOfService:
     """The addresses that one Service names, as host routes, each once.
 
-    The ingress status comes first, as controllers assign it, then ``spec.externalIPs``.
+    The ingress status comes first, as controllers assign it, then ``spec.externalIPs``. Of most
+    Services, which name one address, none is computed.
     """
 
-    namespace: str
-    created: str
-    addresses: Mapping[bytes, NamedAddress]
+    __slots__ = ("_addresses", "_only", "_row")
 
-    def rank(self, nlri: bytes) -> AddressRank | None:
-        """Return the rank of an address; None of an address that the Service does not name."""
-        named = self.addresses.get(nlri)
-        return None if named is None else AddressRank(self.created, named.position)
+    def __init__(self, row: Service) -> None:
+        self._row = row
+        self._addresses: dict[bytes, NamedAddress] | None = None
+        assigned, external = len(row.status.load_balancer.ingress), len(row.spec.external_ips)
+        self._only: NamedAddress | None = None
+        if assigned + external == 1:
+            self._only = _ONLY_INGRESS if assigned else _ONLY_EXTERNAL
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the Service."""
+        return self._row.metadata.namespace
+
+    @property
+    def addresses(self) -> Mapping[bytes, NamedAddress]:
+        """All addresses."""
+        if self._addresses is None:
+            self._addresses = _named_addresses(self._row)
+        return self._addresses
+
+    def named(self, nlri: bytes) -> NamedAddress:
+        """Return the field and the place of an address that the Service names."""
+        return self._only or self.addresses[nlri]
+
+    def rank(self, nlri: bytes) -> AddressRank:
+        """Return the rank of an address that the Service names."""
+        created = in_utc(self._row.metadata.creation_timestamp)
+        return AddressRank(created, self.named(nlri).position)
 
 
 class _Namespace:
@@ -183,11 +211,10 @@ class AddressLimits:
 
     def _ranks(self, row: Service) -> dict[bytes, Rank]:
         """Return the ranks of the counted addresses of a Service."""
-        addresses = addresses_of(row)
-        name = row.metadata.name
+        name, created = row.metadata.name, in_utc(row.metadata.creation_timestamp)
         return {
-            nlri: (addresses.created, name, named.position)
-            for nlri, named in addresses.addresses.items()
+            nlri: (created, name, named.position)
+            for nlri, named in _named_addresses(row).items()
             if named.field in self._counted_fields
             and (not self._of_service or named.position < self._of_service)
         }
@@ -199,13 +226,11 @@ class AddressLimits:
         if ref.kind != SERVICE.name:
             return None
         row = self._services.get(snapshot, (ref.namespace, ref.name))
-        return None if row is None else addresses_of(row)
+        return None if row is None else AddressesOfService(row)
 
     def reject(self, rejected: AddressesOfService, nlri: bytes) -> Rejection | None:
-        """Return why an address of a Service is beyond a limit, or None."""
-        named = rejected.addresses.get(nlri)
-        if named is None:
-            return None
+        """Return why an address that a Service names is beyond a limit, or None."""
+        named = rejected.named(nlri)
         if self._of_service and named.position >= self._of_service:
             text = f"its Service has {self._of_service} addresses before it, which is the limit"
             return Rejection(SERVICE_LIMIT, f"{text} (--advertise-service-limit)")
@@ -218,12 +243,10 @@ class AddressLimits:
         )
 
 
-def addresses_of(row: Service) -> AddressesOfService:
-    """Return the addresses that a Service names."""
+def _named_addresses(row: Service) -> dict[bytes, NamedAddress]:
     addresses: dict[bytes, NamedAddress] = {}
     for text in row.load_balancer_addresses:
         addresses.setdefault(host_route(text)[1], NamedAddress(INGRESS, len(addresses)))
     for text in row.external_addresses:
         addresses.setdefault(host_route(text)[1], NamedAddress(EXTERNAL_IPS, len(addresses)))
-    meta = row.metadata
-    return AddressesOfService(meta.namespace, in_utc(meta.creation_timestamp), addresses)
+    return addresses

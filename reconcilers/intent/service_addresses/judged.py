@@ -30,8 +30,10 @@ class JudgedAddresses:
     ) -> None:
         """Note the addresses of an object, each once; ``added``: known addresses remain."""
         judged = tuple(nlri)
-        before = self._of_object.get(object_) if added else None
-        if before is not None:
+        before = self._of_object.get(object_)
+        if before is not None and before.nlri == judged:
+            return
+        if before is not None and added:
             judged = tuple(dict.fromkeys((*before.nlri, *judged)))
         if judged:
             self._of_object[object_] = _Addresses(namespace, judged)

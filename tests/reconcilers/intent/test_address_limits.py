@@ -5,9 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
+from reconcilers.intent.address_limits import AddressesOfService
 from reconcilers.intent.explain import parse_target
+from reconcilers.prefixes import host_route
+from resources.core import Service
 from tests.reconcilers.build import NODE, Cluster
 from tests.support import kinds
 
@@ -94,6 +98,21 @@ def test_controllers_addresses_come_first_and_one_that_is_there_twice_is_one() -
     found = cluster(advertise_service_limit=3)
     put(found, "s", *addresses(0, 4), ingress=("198.19.0.1", "198.18.0.0"))
     assert of_services(found) == ["198.18.0.0", "198.18.0.1", "198.19.0.1"]
+
+
+@pytest.mark.parametrize("field", ["ingress", "externalIPs"])
+def test_the_only_address_of_a_service_is_the_first_one_without_being_read(field: str) -> None:
+    # Of tens of thousands of Services with one address each, none is parsed.
+    only = "no address at all"
+    given: dict[str, Any] = (
+        {"status": {"loadBalancer": {"ingress": [{"ip": only}]}}}
+        if field == "ingress"
+        else {"spec": {"externalIPs": [only]}}
+    )
+    row = msgspec.convert(
+        {"metadata": {"name": "s", "creationTimestamp": DAYS[3]}, **given}, Service
+    )
+    assert AddressesOfService(row).rank(host_route("198.18.0.1")[1]) == (DAYS[3], 0)
 
 
 def test_a_limit_of_zero_is_none() -> None:

@@ -41,6 +41,25 @@ def test_objects_with_a_changed_address_are_affected(
     assert [key for _, key in addresses.affected(changes)] == list(affected)
 
 
+def test_addresses_are_noted_again_in_addition_or_in_place_of_those_before() -> None:
+    addresses = JudgedAddresses()
+    first, second = (host_route(text)[1] for text in ("192.0.2.1", "192.0.2.9"))
+
+    def affected(nlri: bytes) -> bool:
+        return bool([*addresses.affected(AddressChanges(host_routes={nlri}))])
+
+    def note(*nlri: bytes, added: bool) -> tuple[bool, bool]:
+        addresses.note(("services", "a"), "of-a", nlri, added=added)
+        return affected(first), affected(second)
+
+    assert note(first, added=False) == (True, False)
+    assert note(first, added=True) == (True, False)
+    assert note(second, added=True) == (True, True)
+    assert note(second, added=False) == (False, True)
+    assert note(second, added=False) == (False, True)
+    assert note(added=False) == (False, False)
+
+
 def test_few_addresses_are_host_routes_and_many_are_not() -> None:
     addresses = AddressSet.of(["192.0.2.1-192.0.2.2", "2001:db8::1"])
     texts = ("192.0.2.1", "192.0.2.2", "2001:db8::1")
