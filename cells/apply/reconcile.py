@@ -19,6 +19,9 @@ async def reconcile(runner: Runner, report: Callable[[], None]) -> None:
 
     async def run(_: float | None) -> float | None:
         summary = await in_slices(runner.slices(now))
+        if summary.changed:
+            # What the round has left for the next one may be due at once, and much.
+            await asyncio.sleep(0)
         report()
         return None if summary.retry_at is None else max(0.0, summary.retry_at - now())
 

@@ -54,13 +54,15 @@ def batch_of(changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]) ->
 
 
 def moved_routes(
-    held: Mapping[bytes, NextHopSet], moves: Mapping[NextHopSet, NextHopSet | None]
+    routes: Mapping[bytes, NextHopSet | None], moves: Mapping[NextHopSet, NextHopSet | None]
 ) -> list[tuple[bytes, NextHopSet | None]]:
-    """Return the routes whose next hops are replaced, with the new ones."""
+    """Return the routes whose next hops are replaced, with the new ones; None is a removed route."""
     moved: list[tuple[bytes, NextHopSet | None]] = []
     last: NextHopSet | None = None
     is_moved, new = False, None
-    for nlri, hops in held.items():
+    for nlri, hops in routes.items():
+        if hops is None:
+            continue
         if hops is not last:
             last, is_moved, new = hops, hops in moves, moves.get(hops)
         if is_moved:

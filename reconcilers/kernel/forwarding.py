@@ -44,6 +44,11 @@ class Forwarding(NamedTuple):
         return self.next_hops is BLACKHOLE
 
 
+_LOST: Final = Forwarding()
+"""Of a path set whose peers are all lost; why it has no route is resolved when it is read, as a table
+has many path sets."""
+
+
 class Refreshed(NamedTuple):
     """Best paths that lead to other next hops than before."""
 
@@ -80,7 +85,7 @@ class ForwardingRules:
         """Return what the best paths of a prefix lead to."""
         key = (paths, family)
         known = self._known.get(key)
-        if known is None:
+        if known is None or known is _LOST:
             known = self._known[key] = self._resolved(paths, family)
         return known
 
@@ -110,17 +115,28 @@ class ForwardingRules:
 
     def forwardings(self, used: AbstractSet[PathSet]) -> Iterator[Forwarding]:
         """Iterate over what some path sets lead to."""
-        return (result for (paths, _), result in self._known.items() if paths in used)
+        return (self.of(*key) for key in list(self._known) if key[0] in used)
 
     def refresh(self) -> list[Refreshed]:
         """Resolve all path sets again, as the host has changed; returns sets with other next hops."""
         before, self._known = self._known, {}
         changed = []
-        for (paths, family), old in before.items():
-            new = self.of(paths, family)
+        for key, old in before.items():
+            paths, family = key
+            if self._lost and self._has_lost_all(paths, old):
+                new = self._known[key] = _LOST
+            else:
+                new = self.of(paths, family)
             if new.next_hops != old.next_hops:
                 changed.append(Refreshed(paths, family, old.next_hops, new.next_hops))
         return changed
+
+    def _has_lost_all(self, paths: PathSet, before: Forwarding) -> bool:
+        """Return whether no path of a set that had next hops is used any more."""
+        if before is not _LOST and (not before.next_hops or before.next_hops == BLACKHOLE):
+            return False
+        lost = self._lost
+        return all((path.instance, path.peer) in lost for path in paths.paths)
 
     def session_lost(self, instance: str, peer: str) -> list[Refreshed]:
         """Use no path of a peer, whose routes are being withdrawn; returns what that changes."""

@@ -8,7 +8,7 @@ last state is sent, not every step. Nothing here waits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, cast, final
 
 from reconcilers.kernel.answers import Answers
@@ -18,6 +18,7 @@ from reconcilers.kernel.counts import Counts
 from reconcilers.kernel.failed_routes import RouteFailure
 from reconcilers.kernel.reading import Reading
 from reconcilers.kernel.route_failures import RouteFailures
+from reconcilers.kernel.unsettled_moves import UnsettledMoves
 from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.protocol_messages import (
@@ -39,6 +40,7 @@ from reconcilers.kernel.writer.protocol_messages import (
     RouteTable,
     Settings,
 )
+from reconcilers.sliced_work import Slices, finish
 
 IN_FLIGHT: Final = 2
 """Batches that are not confirmed: the writer has the next one when it is done with one."""
@@ -86,6 +88,8 @@ class InstalledRoutes:
         self.failures = RouteFailures(clock)
         self.spans = BatchSpans()
         self._held: dict[RouteTable, dict[bytes, NextHopSet]] = {}
+        self._moves = UnsettledMoves()
+        """Of `_held`."""
         self._waiting: RouteChanges = {}
         """Changes that are not handed over yet; the oldest first."""
         self._batch_size = BatchSize()
@@ -111,6 +115,8 @@ class InstalledRoutes:
 
     def held(self, table: RouteTable, prefixes: Collection[bytes]) -> dict[bytes, NextHopSet]:
         """Return the next hops of those prefixes that are in the kernel, or on their way to it."""
+        if self._moves.tables:
+            self._moves.settle(table, self._held, prefixes)
         known = self._held.get(table)
         if not known or known.keys().isdisjoint(prefixes):
             return {}
@@ -151,6 +157,8 @@ class InstalledRoutes:
         """
         waiting = self._waiting.setdefault(table, {})
         held = self._held.setdefault(table, {})
+        if self._moves.tables:
+            self._moves.settle(table, self._held, changes)
         # The newest change is the last one.
         for nlri in waiting.keys() & changes.keys() if waiting else ():
             del waiting[nlri]
@@ -194,15 +202,13 @@ class InstalledRoutes:
         # At once: to look for the routes takes longer than the kernel needs for all of them. Batches
         # that are on their way may install routes of the old sets: after them.
         self._hand_over(Batch(0, moves=in_order), {})
-        for table, held in self._held.items():
-            waiting = self._waiting.get(table, {})
-            for nlri, new in moved_routes(held, moves):
-                if new is None:
-                    del held[nlri]
-                else:
-                    held[nlri] = new
-                if nlri in waiting:
-                    waiting[nlri] = new
+        self._moves.add(moves, self._held)
+        for waiting in self._waiting.values():
+            waiting.update(moved_routes(waiting, moves))
+
+    def settle_moves(self) -> Slices[None]:
+        """Have all routes follow what `move` has moved."""
+        yield from self._moves.settle_all(self._held)
 
     def take_changed(self) -> dict[RouteTable, set[bytes] | None]:
         """Return what the kernel does not have any more, by table; None is a whole table."""
@@ -232,6 +238,7 @@ class InstalledRoutes:
         in_flight = [batch.changes for batch in self._in_flight.values()]
         if not all(in_flight):
             return  # moves, of any routes
+        finish(self._moves.settle_all(self._held))
         busy: dict[RouteTable, set[bytes]] = {}
         for changes in (self._waiting, *in_flight):
             for table, part in changes.items():
@@ -349,6 +356,7 @@ class InstalledRoutes:
             return
         self._changed = dict.fromkeys((*self._changed, *self._held, *self._listing))
         self._held, self._listing = self._listing, {}
+        self._moves.clear()
         # Changes that came during the listing: all tables are compared with it.
         self._waiting.clear()
         self.failures.clear()
@@ -405,6 +413,7 @@ class InstalledRoutes:
 
     def _lose(self, table: RouteTable, prefixes: Collection[bytes], failure: RouteFailure) -> None:
         """Note that the kernel does not have some routes as they were sent."""
+        self._moves.settle(table, self._held, prefixes)
         held, waiting = self._held.get(table, {}), self._waiting.get(table, {})
         for nlri in prefixes:
             # What is on its way, or follows, is newer.
@@ -420,8 +429,9 @@ class InstalledRoutes:
         batches = self._in_flight.values()
         return any(batch.changes.get(table, {}).get(nlri) is not None for batch in batches)
 
-    def _keep(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
+    def _keep(self, table: RouteTable, prefixes: Sequence[bytes]) -> None:
         """Note that the kernel has some routes that are to be removed."""
+        self._moves.settle(table, self._held, prefixes)
         held, waiting = self._held.setdefault(table, {}), self._waiting.get(table, {})
         held.update((nlri, UNKNOWN) for nlri in prefixes if nlri not in waiting)
 

@@ -252,6 +252,8 @@ class KernelRoutes(Reconciler):
             return {}
         if self._stale is None:
             self._stale = {t: set(self.installed.prefixes(t)) for t in self.installed.tables}
+        yield from self.wanted_tables.find_refreshed()
+        yield from self.installed.settle_moves()
         # What the writer does not take yet waits where peers share its time.
         has_room = self.installed.has_room
         changed = self.wanted_tables.take_changed(only_few=not has_room)

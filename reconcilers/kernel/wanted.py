@@ -111,9 +111,12 @@ class InstanceRoutes:
         """Return the prefixes that are not installed whatever their next hops."""
         return self._rejected.get(family, {})
 
-    def having(self, family: Family, some: AbstractSet[PathSet]) -> list[bytes]:
-        """Return the prefixes of some path sets."""
-        return [nlri for nlri, paths in self._paths.get(family, {}).items() if paths in some]
+    def having(
+        self, family: Family, some: AbstractSet[PathSet], prefixes: Iterable[bytes]
+    ) -> list[bytes]:
+        """Return which of some prefixes have one of some path sets."""
+        get = self._paths.get(family, {}).get
+        return [nlri for nlri in prefixes if get(nlri) in some]
 
     def _judge(self, family: Family, prefixes: Collection[bytes]) -> None:
         """Find the prefixes that are not installed whatever their next hops."""

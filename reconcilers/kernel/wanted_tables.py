@@ -7,6 +7,8 @@ when the host changes. What has changed since the last question is known by pref
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Final, NamedTuple, TypeAlias, final
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, Refreshed
@@ -23,6 +25,7 @@ from reconcilers.kernel.writer.protocol_messages import (
     NextHopSet,
     RouteTable,
 )
+from reconcilers.sliced_work import Slices
 from speaker.api import (
     FEW_PREFIXES,
     BestPath,
@@ -42,6 +45,8 @@ TAKEN: Final = 1000
 change of another peer waits. With 500 a table takes a tenth more processor time."""
 FEW: Final = 100
 """Changed prefixes of a peer that are taken although the writer has enough to do."""
+LOOKED_AT: Final = 5000
+"""Prefixes of a slice that looks for the routes of path sets: about two milliseconds."""
 MIN_PATH_SETS: Final = 1024
 """Path sets of an instance that are kept before sets without prefixes are forgotten."""
 
@@ -90,6 +95,10 @@ class WantedTables:
         self._tables: dict[RouteTable, list[_Instance]] = {}
         self._changed: dict[tuple[RouteTable, str], dict[bytes, None]] = {}
         """Prefixes in the order of their changes, by table and peer; without a peer the empty name."""
+        self._refreshed: dict[
+            tuple[_Instance, Family], tuple[AbstractSet[PathSet], Iterator[bytes]]
+        ] = {}
+        """Path sets with other next hops, and the prefixes that `find_refreshed` is to look at."""
         self._whole: set[RouteTable] = set()
         """Tables that are compared whole."""
         self.moves: Moves = {}
@@ -274,9 +283,7 @@ class WantedTables:
                 routes.judge_prefixes()
                 for family, before in rejected.items():
                     self._note(instance, family, before.keys() ^ routes.rejected(family).keys())
-        self._refreshed(
-            (instance, instance.rules.refresh()) for instance in self._instances.values()
-        )
+        self._refresh((instance, instance.rules.refresh()) for instance in self._instances.values())
 
     def own_changed(self, changed: Mapping[str, Prefixes]) -> None:
         """Follow changes of `own`: prefixes by VRF."""
@@ -287,26 +294,22 @@ class WantedTables:
 
     def session_lost(self, name: str, peer: str) -> None:
         """Use no path of a peer any more: its routes are being withdrawn."""
-        self._refreshed((routes, routes.rules.session_lost(name, peer)) for routes in self._all())
+        self._refresh((routes, routes.rules.session_lost(name, peer)) for routes in self._all())
 
     def session_restored(self, name: str, peer: str) -> None:
         """Use the paths of a peer again."""
-        self._refreshed(
-            (routes, routes.rules.session_restored(name, peer)) for routes in self._all()
-        )
+        self._refresh((routes, routes.rules.session_restored(name, peer)) for routes in self._all())
 
     def _all(self) -> Iterator[_Instance]:
         yield from self._instances.values()
 
-    def _refreshed(self, stale: Iterable[tuple[_Instance, list[Refreshed]]]) -> None:
-        """Note the routes with other next hops, and the sets of next hops that were replaced whole."""
+    def _refresh(self, stale: Iterable[tuple[_Instance, list[Refreshed]]]) -> None:
+        """Note the path sets with other next hops, and the next hops that were replaced whole."""
         replaced: dict[NextHopSet, set[NextHopSet | None]] = {}
-        of_families: list[tuple[_Instance, dict[Family, set[PathSet]]]] = []
+        path_sets: dict[tuple[_Instance, Family], set[PathSet]] = {}
         for instance, changes in stale:
-            by_family: dict[Family, set[PathSet]] = {}
-            of_families.append((instance, by_family))
             for change in changes:
-                by_family.setdefault(change.family, set()).add(change.paths)
+                path_sets.setdefault((instance, change.family), set()).add(change.paths)
                 if change.before is not None:
                     replaced.setdefault(change.before, set()).add(change.after)
         used = {
@@ -317,9 +320,25 @@ class WantedTables:
                 (self.moves[before],) = after
         if self.moves:
             self._on_moves()
-        for instance, by_family in of_families:
-            for family, path_sets in by_family.items():
-                self._note(instance, family, instance.routes.having(family, path_sets))
+        for key, some in path_sets.items():
+            instance, family = key
+            if earlier := self._refreshed.get(key):
+                some |= earlier[0]
+            self._refreshed[key] = (some, iter(instance.routes.prefixes(family)))
+        # Most tables are a slice.
+        next(self.find_refreshed(), None)
+
+    def find_refreshed(self) -> Slices[None]:
+        """Note the routes whose path sets have other next hops, in slices."""
+        while self._refreshed:
+            key, (some, rest) = next(iter(self._refreshed.items()))
+            instance, family = key
+            piece = list(islice(rest, LOOKED_AT))
+            self._note(instance, family, instance.routes.having(family, some, piece))
+            if len(piece) < LOOKED_AT:
+                del self._refreshed[key]
+            if self._refreshed:
+                yield
 
     def take_changed(self, *, only_few: bool = False) -> Changes:
         """Return some of the prefixes whose next hops may have changed; `has_changed` if more have.
@@ -364,9 +383,13 @@ class WantedTables:
         return single
 
     def settled(self, table: RouteTable, prefixes: Collection[bytes]) -> Collection[bytes]:
-        """Return the prefixes without the changed ones, which `take_changed` will return."""
+        """Return the prefixes without the changed ones: `take_changed` returns those, then or later."""
         if table in self._whole:
             return ()
+        for (instance, family), (some, _) in self._refreshed.items():
+            if family == FAMILIES[table.family] and instance in self._tables.get(table, ()):
+                later = set(instance.routes.having(family, some, prefixes))
+                prefixes = [nlri for nlri in prefixes if nlri not in later]
         for (of_table, _), part in self._changed.items():
             if of_table == table and not part.keys().isdisjoint(prefixes):
                 prefixes = [nlri for nlri in prefixes if nlri not in part]
@@ -374,8 +397,8 @@ class WantedTables:
 
     @property
     def has_changed(self) -> bool:
-        """Whether `take_changed` has something."""
-        return bool(self._changed or self._whole)
+        """Whether `take_changed` has something, or will have after `find_refreshed`."""
+        return bool(self._changed or self._whole or self._refreshed)
 
     def take_moves(self) -> Moves:
         """Return the sets of next hops whose routes all use new next hops since the last call."""

@@ -11,7 +11,7 @@ import pytest
 from reactivex.subject import Subject
 
 from cells.apply.api import reconciler_resource
-from cells.apply.reconcile import Runners
+from cells.apply.reconcile import Runners, reconcile
 from cells.hive.rounds import in_slices
 from reconcilers.report.event_objects import EventObjects
 from reconcilers.report.events import EventCorrelator
@@ -64,3 +64,41 @@ def test_each_reconciler_has_the_numbers_of_its_objects_as_metrics(tmp_path: Pat
             files.lines.upsert(txn, Line(name, "text"))
     asyncio.run(in_slices(runners._runners[0].slices(lambda: 0.0)))
     assert samples() == {"objects": 3, "waiting_objects": 1, "failed_objects": 1}
+
+
+def test_a_round_that_leaves_work_for_the_next_one_ends_its_turn(tmp_path: Path) -> None:
+    database = Database()
+    files = Files(database, tmp_path)
+
+    async def scenario() -> None:
+        loop, done, turns = asyncio.get_running_loop(), asyncio.Event(), 0
+        written: list[int] = []
+        wrote = files.set_value
+
+        def write(key: tuple[str, ...], value: str) -> None:
+            wrote(key, value)
+            written.append(turns)
+            if len(written) < 5:
+                add()
+            else:
+                done.set()
+
+        def add() -> None:
+            with database.write(files.lines) as txn:
+                files.lines.upsert(txn, Line(f"line{len(written)}", "text"))
+
+        def count() -> None:
+            nonlocal turns
+            turns += 1
+            loop.call_soon(count)
+
+        files.set_value = write  # type: ignore[method-assign]
+        job = asyncio.create_task(reconcile(Runner(database, None, [files]), lambda: None))
+        await asyncio.sleep(0)
+        count()
+        add()
+        await done.wait()
+        job.cancel()
+        assert len(set(written)) == 5, "each round has a turn of its own"
+
+    asyncio.run(scenario())

@@ -152,6 +152,30 @@ def test_the_paths_of_a_session_that_is_lost_are_not_used_until_it_is_back() -> 
     assert not rules.session_restored("main", "10.88.0.1")
 
 
+def test_the_path_sets_of_a_lost_peer_are_resolved_when_they_are_read() -> None:
+    rules = rules_of(Changing(HOST))
+    some = [paths(path("10.88.0.1", communities=(n,))) for n in range(10)]
+    before = {rules.of(each, IPV4_UNICAST).next_hops for each in some}
+    changed = rules.session_lost("main", "10.88.0.1")
+    assert [each.paths for each in changed] == some
+    assert {(each.before, each.after) for each in changed} == {(*before, None)}
+    assert len(set(map(id, rules._known.values()))) == 1, "not resolved"
+    assert not rules.refresh(), "they are lost since"
+    (first, *_) = rules.forwardings({some[0]})
+    assert first.unresolved[0][1].message == "the session with 10.88.0.1 has ended"
+    restored = rules.session_restored("main", "10.88.0.1")
+    assert [each.paths for each in restored] == some
+    assert {each.after for each in restored} == before
+
+
+def test_a_blackhole_of_a_lost_peer_stays_until_it_is_withdrawn() -> None:
+    rules = ForwardingRules(HostRouting(HOST), VRFS, maximum=64, blackhole=True)
+    discarded = paths(path("10.88.0.1", communities=(BLACKHOLE_COMMUNITY,)))
+    assert rules.of(discarded, IPV4_UNICAST).blackhole
+    assert not rules.session_lost("main", "10.88.0.1")
+    assert rules.of(discarded, IPV4_UNICAST).blackhole
+
+
 def test_an_interface_without_a_number_leads_nowhere() -> None:
     routing = Changing(HOST)
     routing.index_of = lambda _: None  # type: ignore[attr-defined]

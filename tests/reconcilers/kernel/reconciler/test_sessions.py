@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from reconcilers.kernel.writer.protocol_messages import Move
+from reconcilers.kernel.unsettled_moves import SETTLED
+from reconcilers.kernel.wanted_tables import LOOKED_AT
+from reconcilers.kernel.writer.protocol_messages import Batch, Move
 from speaker.api import NO_PATHS, BestPathChange, PathSet, SelectionEnd, TableBegin, TableEnd
 from speaker.nlri import IPV4_UNICAST, Family
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
+    KEY,
+    MAIN,
     ONE,
     PREFIX,
     TWO,
@@ -61,10 +66,73 @@ def test_next_hops_move_before_their_routes_are_looked_for() -> None:
     sent: list[int] = []
     having = routes.having
 
-    def looked(family: Family, some: AbstractSet[PathSet]) -> list[bytes]:
+    def looked(
+        family: Family, some: AbstractSet[PathSet], prefixes: Iterable[bytes]
+    ) -> list[bytes]:
         sent.append(len(agent.writer.sent))
-        return having(family, some)
+        return having(family, some, prefixes)
 
     routes.having = looked  # type: ignore[method-assign]
     agent.kernel.session_lost("main", "10.88.0.2")
     assert sent == [1]
+
+
+def test_a_turn_handles_some_routes_of_a_peer_that_is_lost() -> None:
+    """The kernel moves all at once; the routes that are looked at or changed meanwhile are few."""
+    count = 3 * LOOKED_AT
+    agent = Agent().start().table(BOTH, *many(count))
+    tables = agent.kernel.wanted_tables
+    routes, held = tables._instances["main"].routes, agent.kernel.installed._held[MAIN]
+    looked_at: list[int] = []
+    before = 0
+    having = routes.having
+
+    def looked(
+        family: Family, some: AbstractSet[PathSet], prefixes: Iterable[bytes]
+    ) -> list[bytes]:
+        found = having(family, some, prefixes)
+        looked_at.append(len(found))
+        return found
+
+    routes.having = looked  # type: ignore[method-assign]
+
+    def turn() -> int:
+        """Return the routes that the last turn handled."""
+        nonlocal before
+        now = list(held.values()).count(hops("10.88.0.2"))
+        handled, before = sum(looked_at) + now - before, now
+        looked_at.clear()
+        return handled
+
+    agent.kernel.session_lost("main", "10.88.0.1")
+    turns = [turn()]
+    while tables.has_changed:
+        turns += [turn() for _ in agent.runner.slices(lambda: 0.0)]
+        turns.append(turn())
+    assert max(turns) <= LOOKED_AT + SETTLED
+    assert sum(turns) == 2 * count
+    agent.writer.run()
+    assert set(agent.routes.values()) == {hops("10.88.0.2")}
+    assert sum(len(batch.routes) for batch in agent.writer.batches[-1:]) == 0
+
+
+def test_a_single_change_after_the_loss_of_a_peer_sees_its_route_moved() -> None:
+    prefixes = many(2 * LOOKED_AT)
+    agent = Agent().start().table(BOTH, *prefixes)
+    agent.kernel.session_lost("main", "10.88.0.1")
+    change = BestPathChange(IPV4_UNICAST, BOTH, TWO, (wire(prefixes[0]),))
+    agent.kernel.best_paths("main", [change], [change])
+    assert [len(message.routes) for message in agent.writer.sent if isinstance(message, Batch)] == [
+        0
+    ], "it is moved, and not written"
+    assert set(agent.settle().routes.values()) == {hops("10.88.0.2")}
+
+
+def test_a_verification_leaves_out_the_routes_of_a_lost_peer_until_they_are_looked_at() -> None:
+    agent = Agent().start().table(BOTH, *many(2 * LOOKED_AT)).change(TWO, PREFIX)
+    agent.kernel.session_lost("main", "10.88.0.1")
+    pieces = agent.kernel.pieces(agent.db.snapshot(), KEY, 100)
+    assert [nlri for piece in pieces for nlri in piece] == [wire(PREFIX)]
+    agent.settle()
+    pieces = agent.kernel.pieces(agent.db.snapshot(), KEY, 100)
+    assert sum(map(len, pieces)) == 2 * LOOKED_AT + 1
