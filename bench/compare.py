@@ -29,7 +29,7 @@ class Program(NamedTuple):
 
     arguments: Sequence[str]
     figures: Sequence[tuple[str, str]]
-    """Names, and expressions whose only group is the number."""
+    """Names, and expressions: the number is the only group that matches."""
 
 
 PROGRAMS: Final = (
@@ -40,9 +40,9 @@ PROGRAMS: Final = (
     Program(
         ["bench.bench_kubernetes"],
         [
-            ("list and commit, s", r"committed in ([0-9.]+) s"),
-            ("list and commit, CPU, s", r"CPU ([0-9.]+) s"),
-            ("list and commit, MiB", r"peak memory ([0-9.]+) MiB"),
+            # 10,000 Services: a sentence once, a table now.
+            ("list and commit, s", r"(?m)committed in ([0-9.]+) s|^ +10,000 +([0-9.]+)"),
+            ("list and commit, CPU, s", r"(?m)CPU ([0-9.]+) s|^ +10,000 +[0-9.]+ +([0-9.]+)"),
         ],
     ),
     Program(
@@ -56,6 +56,7 @@ PROGRAMS: Final = (
 )
 TRACEBACK: Final = "Traceback (most recent call last)"
 SPEED: Final = "bench.speed"
+SPEED_PROGRAM: Final = "bench/speed/__main__.py"
 SHOWN: Final = ("time", "p50", "cpu")
 """The figures of `bench.speed` that are compared."""
 
@@ -65,22 +66,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.compare", description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path, help="the other checkout")
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
+    names = "propagation,kubernetes,start,speed"
+    parser.add_argument("--programs", default=names, help="default: %(default)s")
     parser.add_argument("--scenarios", default="P1a,P2,P3,P4", help="of bench.speed")
     parser.add_argument("--peers", default="10", help="of bench.speed")
     parser.add_argument("--limit", type=float, default=1.1, help="a ratio over it is marked")
     parser.add_argument("--pure", action="store_true", help="both with prefix tables in Python")
     args = parser.parse_args()
-    if args.pure:
-        os.environ["WAGGLE_PURE"] = "1"  # of what runs below
     speed = [SPEED, "--daemons", "waggle", "--scenarios", args.scenarios, "--peers", args.peers]
     speed += ["--repetitions", "3"]
+    chosen = {f"bench.bench_{name}" for name in args.programs.split(",")}
+    programs = [program for program in PROGRAMS if program.arguments[0] in chosen]
+    if "bench.bench_speed" in chosen:
+        programs.append(Program(speed, ()))
     sides = {"other": args.checkout.resolve(), "this": ROOT}
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for turn in range(args.rounds):
         for side in sorted(sides, reverse=bool(turn % 2)):
-            for program in (*PROGRAMS, Program(speed, ())):
+            for program in programs:
                 try:
-                    figures = list(_measure(sides[side], program))
+                    figures = list(_measure(sides[side], program, pure=args.pure))
                 except (RuntimeError, subprocess.TimeoutExpired) as error:
                     # A race of an earlier version, perhaps: the other rounds have its figures.
                     print(f"{side}: {error}", file=sys.stderr, flush=True)
@@ -91,13 +96,16 @@ def main() -> int:
     return report(found, args.limit)
 
 
-def _measure(checkout: Path, program: Program) -> Iterator[tuple[str, float]]:
+def _measure(checkout: Path, program: Program, *, pure: bool) -> Iterator[tuple[str, float]]:
     """Yield the figures of a program of one checkout by name."""
-    output = _run(checkout, program.arguments)
+    arguments = [*program.arguments]
+    if arguments[0] == SPEED and "most-waited" in (checkout / SPEED_PROGRAM).read_text():
+        arguments += ["--most-waited", "1"]  # as an earlier version, which drops no run
+    output = _run(checkout, arguments, pure=pure)
     for name, expression in program.figures:
         match = re.search(expression, output)
         if match is not None:
-            yield name, float(match[1])
+            yield name, float(match[match.lastindex or 0])
     if program.arguments[0] == SPEED:
         yield from _speed(output)
 
@@ -114,10 +122,16 @@ def _speed(output: str) -> Iterator[tuple[str, float]]:
             scenario = line.strip()
 
 
-def _run(checkout: Path, arguments: Sequence[str]) -> str:
+def _run(checkout: Path, arguments: Sequence[str], *, pure: bool) -> str:
+    environment = dict(os.environ)
+    if pure and (checkout / "speaker/rib/prefix_table").is_dir():
+        environment["WAGGLE_PURE"] = (
+            "1"  # an earlier version refuses a variable that it does not know
+        )
     done = subprocess.run(
         [checkout / ".venv" / "bin" / "python", "-m", *arguments],
         cwd=checkout,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
