@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from reconcilers.bfd.process.process_messages import (
 )
 from speaker.bfd.session_values import SessionKey, Settings, State
 from tests.support.netns import Namespace
-from tests.support.socket_program import SocketProgram
+from tests.support.socket_program import END_SECONDS, SocketProgram
 
 
 class BfdProcess(SocketProgram[Message]):
@@ -51,6 +52,17 @@ class BfdProcess(SocketProgram[Message]):
         pid = self.process.pid
         (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return int(child)
+
+    def kill_whole(self) -> None:
+        """Kill keeper and sessions, as a container ends; both have ended at the return."""
+        worker = os.pidfd_open(self.worker())
+        try:
+            # The keeper first, which would replace the other one.
+            self.kill()
+            signal.pidfd_send_signal(worker, signal.SIGKILL)
+            select.select([worker], [], [], END_SECONDS)
+        finally:
+            os.close(worker)
 
     def set(self, key: SessionKey, settings: Settings) -> None:
         """Set a session, and wait until the process has it."""

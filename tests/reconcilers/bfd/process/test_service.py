@@ -70,6 +70,34 @@ def test_sessions_outlive_agents_and_the_process_itself(link: Link) -> None:
         assert ours.connect() == {}
 
 
+def test_sessions_outlive_the_whole_process(link: Link) -> None:
+    """Keeper and sessions end together, as a container does: the next one has only the files."""
+    link.connect(LEFT, RIGHT)
+    # The neighbor waits for 25 s: a busy machine starts the program in less.
+    patient = Settings(desired_min_tx=100_000, required_min_rx=100_000, detect_multiplier=250)
+    with bfd_in(link.left) as ours, bfd_in(link.right) as theirs:
+        ours.set(TO_RIGHT, patient)
+        theirs.set(TO_LEFT, SETTINGS)
+        known = ours.wait_up(TO_RIGHT)
+        before = theirs.wait_up(TO_LEFT)
+        while theirs.status(TO_LEFT).detection_time != 25_000_000:
+            pass
+
+        ours.kill_whole()
+        ours.start()
+
+        # No agent has set a session.
+        again = ours.connect()[TO_RIGHT]
+        assert (again.state, again.settings) == (State.UP, patient)
+        assert again.local_discriminator == known.local_discriminator
+        time.sleep(2 * again.detection_time / 1e6)
+        assert ours.status(TO_RIGHT).state is State.UP
+        after = theirs.status(TO_LEFT)
+        assert (after.state, after.ups) == (State.UP, before.ups), (
+            "the neighbor has noticed nothing"
+        )
+
+
 def test_a_process_that_stood_still_has_lost_no_session(link: Link) -> None:
     """The packets of the neighbor have arrived meanwhile: they are read before a deadline is judged."""
     link.connect(LEFT, RIGHT)
