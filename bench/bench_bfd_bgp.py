@@ -1,9 +1,11 @@
-"""BGP sessions that BFD ends: how late the last of many ends after the detection time.
+"""BGP sessions of ``waggle router`` that BFD ends: how late the last of many ends.
 
 In network namespaces of its own: ``waggle router`` with many neighbors and BFD, BIRD at the other end.
 Then packets of BFD are dropped, and packets of BGP are not. The last packet of each session came before
-that, so that its detection time is over one detection time later at the latest; measured is the time
-from there until its NOTIFICATION (Cease / BFD Down) arrives at BIRD's end.
+the filter was in place, so that one detection time later is the latest time at which the detection time
+of any session can end; measured is the time from there until the NOTIFICATION of each session (Cease /
+BFD Down) arrives at BIRD's end. The last packet of a session may have come earlier, by up to an
+interval and the time that ``nft`` takes: its detection time has ended earlier by as much.
 
 ``python -m bench.bench_bfd_bgp [--sessions N] [--interval MS] [--rounds N]`` (root)
 """
@@ -99,7 +101,7 @@ def bird(link: Link, directory: Path, setup: Setup) -> Daemon:
 
 
 def measure(setup: Setup) -> list[float]:
-    """Return how many milliseconds after its latest detection time each session ended, in order."""
+    """Return how many milliseconds after the latest end of a detection time each ended, in order."""
     with (
         linked_namespaces() as link,
         tempfile.TemporaryDirectory(prefix="bench-bfd-") as path,
@@ -169,7 +171,7 @@ def main() -> None:
         lasts.append(late[-1])
         print(
             f"round {number + 1}: first {late[0]:.1f}, median {statistics.median(late):.1f}, "
-            f"last {late[-1]:.1f} ms after the detection time",
+            f"last {late[-1]:.1f} ms after the latest end of a detection time",
             flush=True,
         )
     last = statistics.median(lasts)
