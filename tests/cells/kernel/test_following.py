@@ -29,6 +29,7 @@ from reconcilers.kernel.options import FibOptions
 from reconcilers.model import Instance, NextHops, Peer, PrefixRule
 from resources.host import Host
 from resources.tables import Tables
+from speaker import server
 from speaker.api import (
     ESTABLISHED,
     NO_PATHS,
@@ -37,6 +38,7 @@ from speaker.api import (
     BestPathItem,
     Event,
     Multipath,
+    PathDown,
     SelectionEnd,
     SpeakerPort,
     StateChanged,
@@ -46,6 +48,7 @@ from speaker.api import (
 )
 from speaker.nlri import IPV4_UNICAST
 from tests.cells.kernel.jobs import TestJobs
+from tests.reconcilers.kernel.build import path, paths
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
     MAIN,
@@ -57,8 +60,13 @@ from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     hops,
     wire,
 )
+from tests.speaker.server import speaker_pair
+from tests.speaker.server.speaker_pair import NAME
 from tests.support import looptime
 from tests.support.wait import until
+
+GATEWAYS = {"10.88.0.1": "b", "10.88.0.2": "other"}
+"""Peers by next hop: the first one has a session."""
 
 
 class Reader:
@@ -219,6 +227,33 @@ def test_a_peer_whose_session_ends_is_used_no_more_unless_its_routes_are_kept(st
     subject.on_next(changed("OpenSent", "Idle"))
     subject.on_next(changed("OpenConfirm", ESTABLISHED))
     assert agent.settle().routes == both
+
+
+def test_routes_are_moved_in_the_turn_in_which_bfd_finds_the_path_down() -> None:
+    """The speaker, its events and the follower are real: between the two there is no other turn."""
+    agent, jobs, events, ends = Agent(), TestJobs(), SpeakerEvents(health()), speaker_pair.Pair()
+    ends.a = server.Speaker(on_event=events.publish)
+    SessionFollower(ends.a, events, agent.kernel, jobs.given)
+    agent.start().instances(Instance(NAME, None, 64710, "10.88.0.11", dialect="frr")).settle()
+    of_b, of_other = (path(gateway, peer=peer, instance=NAME) for gateway, peer in GATEWAYS.items())
+    agent.table(paths(of_b, of_other), PREFIX, instance=NAME)
+    assert agent.routes == {PREFIX: hops(*GATEWAYS)}
+
+    async def scenario() -> None:
+        await ends.start()
+        try:
+            ends.connect()
+            await until(lambda: ends.up)
+            ends.a.paths_down([PathDown(NAME, "b", "Control Detection Time Expired")])
+            # Nothing is awaited: what was put off to another turn is not with the writer.
+            agent.writer.run()
+            assert agent.routes == {PREFIX: hops("10.88.0.2")}
+            assert not ends.a.peers()[0].established
+        finally:
+            await ends.a.stop()
+            await ends.b.stop()
+
+    asyncio.run(scenario())
 
 
 def test_routes_of_an_earlier_process_are_kept_until_the_intent_is_compiled() -> None:
