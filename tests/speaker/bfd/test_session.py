@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from speaker.bfd.engine import Origin
+from speaker.bfd.engine import Engine, Origin
 from speaker.bfd.packet import encode
 from speaker.bfd.recent import WINDOW
 from speaker.bfd.session_values import Diagnostic, Key, Settings, State
@@ -31,6 +32,33 @@ def established(
 def gaps(pair: Pair) -> list[int]:
     times = [time for time, packet in pair.left.sent if not packet.final]
     return [after - before for before, after in pairwise(times)]
+
+
+class Behind:
+    """An engine whose clock has stood still for a while."""
+
+    def __init__(self, engine: Engine, by: int) -> None:
+        self._engine, self._by = engine, by
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._engine, name)
+
+    def next_deadline(self) -> int | None:
+        deadline = self._engine.next_deadline()
+        return None if deadline is None else deadline + self._by
+
+    def receive(self, octets: bytes, origin: Origin, now: int) -> None:
+        self._engine.receive(octets, origin, now - self._by)
+
+    def due(self, now: int) -> None:
+        self._engine.due(now - self._by)
+
+
+def suspend(pair: Pair, microseconds: int) -> None:
+    """Have the left end's machine suspended: packets to it are lost, and its clock stands still."""
+    engine, pair.left.engine = pair.left.engine, new_engine()
+    pair.run(microseconds)
+    pair.left.engine = cast("Engine", Behind(engine, microseconds))
 
 
 class TestStateMachine:
@@ -70,6 +98,21 @@ class TestStateMachine:
         pair.run(SECOND)
         pair.line = good
         pair.run(5 * SECOND)
+        assert pair.up()
+
+    def test_a_suspend_shorter_than_the_neighbors_detection_time_changes_nothing(self) -> None:
+        pair = established()
+        suspend(pair, 90 * MS)
+        pair.run(10 * SECOND)
+        assert pair.up()
+        assert [end.changes for end in pair.ends] == [[], []]
+
+    def test_a_longer_suspend_is_a_loss_at_both_ends_and_both_are_up_again(self) -> None:
+        pair = established()
+        suspend(pair, 3600 * SECOND)
+        assert (pair.left.state, pair.right.state) == (State.UP, State.DOWN)
+        pair.run(5 * SECOND)
+        assert [change.after for change in pair.left.changes] == [State.DOWN, State.UP]
         assert pair.up()
 
     def test_a_neighbor_that_is_down_is_signaled(self) -> None:
