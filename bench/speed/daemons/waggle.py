@@ -144,10 +144,12 @@ import sys
 from opentelemetry import trace
 from cells.observability import span_export
 from cells.observability.span_counts import SpanCounts
+from cells.options import TelemetryOptions
 from speaker.server import Speaker
 from waggle.__main__ import main
 trace.set_tracer_provider(span_export.tracer_provider(
-    "http://127.0.0.1:{COLLECTOR_PORT}/v1/traces", timeout=1.0, interval=1.0, process={{}},
+    "http://127.0.0.1:{COLLECTOR_PORT}/v1/traces", timeout=1.0,
+    interval=TelemetryOptions().interval_seconds, process={{}},
     counts=SpanCounts(), sampler=span_export.OfCauses(0.01, record_all=False),
     report=lambda accepted: None,
 ))
