@@ -73,14 +73,19 @@ class AddressesOfService:
             self._addresses = _named_addresses(self._row)
         return self._addresses
 
-    def named(self, nlri: bytes) -> NamedAddress:
-        """Return the field and the place of an address that the Service names."""
-        return self._only or self.addresses[nlri]
+    def named(self, nlri: bytes) -> NamedAddress | None:
+        """Return the field and the place of an address; None if the Service does not name it.
 
-    def rank(self, nlri: bytes) -> AddressRank:
-        """Return the rank of an address that the Service names."""
-        created = in_utc(self._row.metadata.creation_timestamp)
-        return AddressRank(created, self.named(nlri).position)
+        The address of a Service with one is not compared.
+        """
+        return self._only or self.addresses.get(nlri)
+
+    def rank(self, nlri: bytes) -> AddressRank | None:
+        """Return the rank of an address, as `named`."""
+        named = self.named(nlri)
+        if named is None:
+            return None
+        return AddressRank(in_utc(self._row.metadata.creation_timestamp), named.position)
 
 
 class _Namespace:
@@ -229,8 +234,10 @@ class AddressLimits:
         return None if row is None else AddressesOfService(row)
 
     def reject(self, rejected: AddressesOfService, nlri: bytes) -> Rejection | None:
-        """Return why an address that a Service names is beyond a limit, or None."""
+        """Return why an address of a Service is beyond a limit, or None."""
         named = rejected.named(nlri)
+        if named is None:
+            return None
         if self._of_service and named.position >= self._of_service:
             text = f"its Service has {self._of_service} addresses before it, which is the limit"
             return Rejection(SERVICE_LIMIT, f"{text} (--advertise-service-limit)")

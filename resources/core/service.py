@@ -84,9 +84,6 @@ class Service(Resource, frozen=True):
         given = self.status.load_balancer.ingress
         if not given:
             return ()
-        if len(given) == 1:  # of most Services
-            only = given[0].ip
-            return (without_leading_zeros(only),) if only else ()
         return tuple(map(without_leading_zeros, [ingress.ip for ingress in given if ingress.ip]))
 
 

@@ -345,3 +345,10 @@ def test_an_address_outside_of_the_prefixes_of_its_namespace_is_a_problem_of_the
     (problem,) = problems(found)
     assert problem["objects"] == ["Service/a/s", "Namespace/a"]
     assert (problem["count"], problem["ofTenant"]) == (2, True)
+
+
+def test_an_address_that_a_service_does_not_name_has_no_rank_and_no_limit() -> None:
+    content = {"metadata": {"name": "web"}, "spec": {"externalIPs": ["192.0.2.1", "192.0.2.2"]}}
+    addresses = AddressesOfService(msgspec.convert(content, Service))
+    assert addresses.rank(host_route("192.0.2.2")[1]) is not None
+    assert addresses.rank(host_route("192.0.2.3")[1]) is None
