@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -31,8 +32,8 @@ from bench.sink import KEEPALIVE, MARKER
 
 GOAL_MS: Final = 50.0
 HOLD_SECONDS: Final = 3
-PORT: Final = 10179
-"""Of the peer; FRR-k8s permits ports up to 16384."""
+PORTS: Final = range(10179, 16385)
+"""Of the peer: FRR-k8s permits ports up to 16384, and measurements may run side by side."""
 START_SECONDS: Final = 180.0
 QUIET_SECONDS: Final = 1.5
 AGENT: Final = [sys.executable, "-m", "waggle_agent"]
@@ -43,11 +44,8 @@ class Peer:
 
     def __init__(self, hold_seconds: int = HOLD_SECONDS, addresses: int = 1) -> None:
         self._hold_seconds = hold_seconds
-        self._listeners = [
-            socket.create_server((workload.peer_address(number), PORT))
-            for number in range(addresses)
-        ]
-        self.port = PORT
+        self._listeners = _listen([workload.peer_address(number) for number in range(addresses)])
+        self.port: int = self._listeners[0].getsockname()[1]
         self.sessions = 0
         self.octets = 0
         self.last = 0.0
@@ -110,6 +108,24 @@ class Peer:
             self.octets += len(data)
             if len(data) != len(KEEPALIVE):
                 self.last = now
+
+
+def _listen(addresses: Sequence[str]) -> list[socket.socket]:
+    """Listen on the first port that is free on each address."""
+    for port in PORTS:
+        with contextlib.ExitStack() as opened:
+            try:
+                listeners = [
+                    opened.enter_context(socket.create_server((address, port)))
+                    for address in addresses
+                ]
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                continue
+            opened.pop_all()
+            return listeners
+    raise RuntimeError(f"{', '.join(addresses)}: no port of {PORTS} is free")
 
 
 def write(directory: Path, prefixes: int, port: int, community: int, *, more: int = 0) -> None:

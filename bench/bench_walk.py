@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any, Final
 
 from bench import frrk8s_workload as workload
-from bench.bench_rounds import PORT, Peer
+from bench.bench_rounds import Peer
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 ROOMS: Final = ("cells", "cmd", "reconcilers", "resources", "speaker", "statedb")
@@ -39,13 +39,13 @@ START_SECONDS: Final = 60.0
 Object = dict[str, Any]
 
 
-def frrk8s(*, changed: bool) -> list[Object]:
+def frrk8s(port: int, *, changed: bool) -> list[Object]:
     """Return an FRRConfiguration; one prefix more when changed."""
     prefixes = [workload.prefix(number) for number in range(PREFIXES + changed)]
-    return [workload.node(), workload.advertising(0, prefixes, 1, port=PORT)]
+    return [workload.node(), workload.advertising(0, prefixes, 1, port=port)]
 
 
-def metallb(*, changed: bool) -> list[Object]:
+def metallb(port: int, *, changed: bool) -> list[Object]:
     """Return MetalLB's objects with a Service; one BGPPeer more when changed."""
     peers = [
         _metallb(
@@ -56,7 +56,7 @@ def metallb(*, changed: bool) -> list[Object]:
                 "myASN": workload.LOCAL_ASN,
                 "peerASN": workload.PEER_ASN,
                 "peerAddress": workload.peer_address(number),
-                "peerPort": PORT,
+                "peerPort": port,
             },
         )
         for number in range(1 + changed)
@@ -146,7 +146,7 @@ def measure(root: Path, walk: str) -> dict[str, int]:
         peer = Peer(HOLD_SECONDS, PEERS)
 
         def write(*, changed: bool) -> None:
-            items = objects(changed=changed)
+            items = objects(peer.port, changed=changed)
             fresh = Path(name) / "new.json"
             fresh.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
             fresh.replace(directory / "all.json")
