@@ -101,7 +101,7 @@ class NodeContext(msgspec.Struct, frozen=True):
     state: Any = None
     """The dialect's memory: `NodeIntent.state` of its last compilation, of a feeding one the last
     `Outcome`; at the start what `Dialect.restore` returns, or None."""
-    fed_options: Options | None = None
+    merging_options: Options | None = None
     """The options of the dialect that this one feeds."""
     for_operator: bool = False
     """True where the operator's part compiles what feeds another dialect, on every node in turn: there

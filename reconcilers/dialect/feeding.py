@@ -50,8 +50,8 @@ class Feeding:
         groups: dict[str, set[str]] = {}
         for dialect in reversed(list(self.dialects.values())):
             # A dialect that is fed comes after its feeders, here before them.
-            fed = self.fed(dialect)
-            group = groups[fed.name] if fed is not None else set()
+            merging = self.merging(dialect)
+            group = groups[merging.name] if merging is not None else set()
             group.add(dialect.name)
             groups[dialect.name] = group
         return tuple({min(group): frozenset(group) for group in groups.values()}.values())
@@ -60,8 +60,8 @@ class Feeding:
         """Return the dialects that feed one."""
         return self._feeders[dialect.name]
 
-    def fed(self, dialect: Dialect) -> Dialect | None:
-        """Return the dialect that one feeds."""
+    def merging(self, dialect: Dialect) -> Dialect | None:
+        """Return the dialect that merges the objects of this one."""
         return self.dialects.get(dialect.feeds or "")
 
     def route_sources(self, dialect: Dialect) -> tuple[RouteSource, ...]:
@@ -88,8 +88,10 @@ class Feeding:
             intent = compiled.get(feeder.name)
             if intent is not None and intent.feed is not None:
                 feeds[feeder.name] = intent.feed
-        fed = self.fed(dialect)
-        return replace(context, feeds=feeds, fed_options=None if fed is None else fed.options)
+        merging = self.merging(dialect)
+        return replace(
+            context, feeds=feeds, merging_options=None if merging is None else merging.options
+        )
 
     def cluster_context(
         self,
@@ -103,14 +105,14 @@ class Feeding:
         What feeds it is compiled node by node, when it is needed; `FeederError` where it cannot be.
         ``operated`` is what dialects have returned, fed dialects before their feeders.
         """
-        fed = operated.get(dialect.feeds or "")
+        merged = operated.get(dialect.feeds or "")
         group = functools.partial(self._node_groupings[dialect.name], snapshot)
 
         def of_node(node: str) -> Slices[NodeContext]:
             alone = NodeContext(node, context.secrets_namespace, for_operator=True)
             return self._of_node(dialect, alone, snapshot)
 
-        outcome = None if fed is None else fed.outcome
+        outcome = None if merged is None else merged.outcome
         return replace(context, of_node=of_node, feeding_group=group, outcome=outcome)
 
     def _of_node(

@@ -38,7 +38,7 @@ def compile_node(
     chosen = dialect.selected(snapshot, node)
     if not context.for_operator:
         yield from dialect.prepare(chosen.objects, pieces)
-    given = given_objects(dialect, snapshot, chosen.objects, context, state.fed)
+    given = given_objects(dialect, snapshot, chosen.objects, context, state.translated)
     if state.good.memory is not None:
         given = given._replace(good=state.good.memory.units)
     effect = yield from given.in_effect(pieces)
@@ -57,7 +57,7 @@ def compile_node(
     elif dialect.options.on_conflict == "clear":
         good = LastGood(memory=good.memory)
     dialect.merger.forget_unused(() if good.memory is None else good.memory.units)
-    fed = {
+    translated = {
         name: outcome.last_good
         for name, outcome in effect.outcomes.items()
         if outcome.last_good is not None
@@ -83,7 +83,7 @@ def compile_node(
         problems=problems,
         outcomes=effect.outcomes,
         recompiled={SOURCE: recompiled},
-        state=State(good, fed, compiled.route_sets, effect, routers),
+        state=State(good, translated, compiled.route_sets, effect, routers),
         followed=(*effect.followed, dialect.tables.kernel_routes)
         if redistributed
         else effect.followed,

@@ -52,10 +52,10 @@ class LastGood(NamedTuple):
     passwords: Passwords = MappingProxyType({})
     memory: Remembered | None = None
 
-    def with_rules(self, fed: Iterable[Translated]) -> LastGood:
+    def with_rules(self, units: Iterable[Translated]) -> LastGood:
         """Return the state with the present rules of feeding dialects."""
         rules: dict[ObjectRef, list[Any]] = {}
-        for translated in fed:
+        for translated in units:
             if translated.rules is not None:
                 rules.setdefault(translated.origin, []).append(translated.rules)
         return self._replace(routers=tuple(_with_rules(router, rules) for router in self.routers))

@@ -32,7 +32,7 @@ class RouteSet(NamedTuple):
     name: str
     exports: Mapping[Key, tuple[Routes, ...]]
     """The routes of each object, by object and type of address (`source_key`)."""
-    fed: tuple[Any, ...] = ()
+    translated: tuple[Any, ...] = ()
     """Rules of feeding dialects, for their own route sources."""
 
 
@@ -82,11 +82,11 @@ class RouteSets(NamedTuple):
     ) -> str | None:
         """Return the name of a set that some of the neighbours have, and that becomes this one."""
         names = sorted({self.names[key] for key in keys if key in self.names})
-        rules = [rule.name for rule in made.fed]
+        rules = [rule.name for rule in made.translated]
         possible = [
             name
             for name in names
-            if name not in taken and [rule.name for rule in self.by_name[name].fed] == rules
+            if name not in taken and [rule.name for rule in self.by_name[name].translated] == rules
         ]
         for name in possible:
             if all(

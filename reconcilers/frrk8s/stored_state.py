@@ -20,7 +20,7 @@ class State(NamedTuple):
 
     good: LastGood = LastGood()
     """The configuration in effect: with ``keep`` the last good state."""
-    fed: Mapping[str, Objects] = {}
+    translated: Mapping[str, Objects] = {}
     """By feeding dialect, its objects of that state."""
     sets: RouteSets = RouteSets()
     effect: InEffect | None = None

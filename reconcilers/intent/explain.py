@@ -281,7 +281,7 @@ class Explainer:
 
     def _rules_for(self, dialect: Dialect) -> dict[str, Any]:
         """Return the rules of the route sets to which a dialect contributes, by name."""
-        both = (self._feeding.fed(dialect), dialect)
+        both = (self._feeding.merging(dialect), dialect)
         sets = (rules for named in both if named for rules in self._rules[named.name].values())
         return {rules.name: rules for rules in sets}
 

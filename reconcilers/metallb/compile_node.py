@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from reconcilers.dialect import NodeContext, NodeIntent
 from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.findings import Secrets, finding_slices
-from reconcilers.metallb.generated import HOSTNAME, configuration_name, fed_options
+from reconcilers.metallb.generated import HOSTNAME, configuration_name, merging_options
 from reconcilers.model import ObjectRef
 from reconcilers.sliced_work import Pieces, Slices
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -56,6 +56,6 @@ def _replaced(
         return {}
     # A node that is assumed for a check has the label alone.
     label = dialect.labels(snapshot, context.node).get(HOSTNAME)
-    namespace = fed_options(context).namespace
+    namespace = merging_options(context).namespace
     names = dict.fromkeys(configuration_name(text) for text in (context.node, label) if text)
     return {ObjectRef(FRR_CONFIGURATION.name, namespace, name): REPLACED for name in names}

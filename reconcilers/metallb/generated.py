@@ -258,9 +258,9 @@ def _advertise(routes: Mapping[str, Attributes]) -> Advertise:
     )
 
 
-def fed_options(context: NodeContext) -> Frrk8sClusterOptions:
+def merging_options(context: NodeContext) -> Frrk8sClusterOptions:
     """Return the options of FRR-k8s, which MetalLB's objects are merged with."""
-    options = context.fed_options
+    options = context.merging_options
     return options if isinstance(options, Frrk8sClusterOptions) else Frrk8sClusterOptions()
 
 
@@ -272,7 +272,7 @@ def _rendered(
     if not isinstance(objects, Objects) or not any(objects):
         return
     routes = peer_routes(snapshot, intent)
-    yield configuration(context.node, fed_options(context).namespace, objects, routes)
+    yield configuration(context.node, merging_options(context).namespace, objects, routes)
     yield from service_statuses(context.node, dialect.options.namespace, routes)
 
 

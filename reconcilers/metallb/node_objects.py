@@ -49,8 +49,8 @@ SERVICE_STATUS: Final = NodeObjectKind(
 OWN_KINDS: Final = frozenset(kind.name for kind in metallb.CONFIGURATION)
 
 
-def configuration_state(snapshot: Snapshot, context: NodeObjectContext, fed: str) -> NodeObject:
-    """Return the ConfigurationState; ``fed`` is the dialect that merges the objects.
+def configuration_state(snapshot: Snapshot, context: NodeObjectContext, merging: str) -> NodeObject:
+    """Return the ConfigurationState; ``merging`` is the dialect that merges the objects.
 
     It is Invalid for what stops the objects of this node.
     """
@@ -58,7 +58,7 @@ def configuration_state(snapshot: Snapshot, context: NodeObjectContext, fed: str
         problem
         for problem in context.intent.problems.all(snapshot)
         if problem.category != "unsupported"
-        and problem.dialect in (context.dialect, fed)
+        and problem.dialect in (context.dialect, merging)
         and any(ref.kind in OWN_KINDS for ref in problem.objects)
     )
     summary = joined(map(str, problems))

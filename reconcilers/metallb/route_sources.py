@@ -14,8 +14,8 @@ from resources.tables import Tables
 
 def rules_of(route_set: RouteSet | None) -> PeerRules | None:
     """Return the rules of MetalLB in a route set of FRR-k8s, or None."""
-    fed = () if route_set is None else route_set.fed
-    return next((rules for rules in fed if isinstance(rules, PeerRules)), None)
+    translated = () if route_set is None else route_set.translated
+    return next((rules for rules in translated if isinstance(rules, PeerRules)), None)
 
 
 class MetalLBServiceSource(ServiceSource):
@@ -35,7 +35,9 @@ class MetalLBServiceSource(ServiceSource):
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed | Rejected]:
         """Yield the addresses of one Service, or their aggregates."""
-        fed = [(rule.name, of_peers) for rule in rules if (of_peers := rules_of(rule)) is not None]
-        if fed:
+        translated = [
+            (rule.name, of_peers) for rule in rules if (of_peers := rules_of(rule)) is not None
+        ]
+        if translated:
             state = service_state(service, slices, context.node, self._class)
-            yield from contributions(state, fed)
+            yield from contributions(state, translated)

@@ -394,7 +394,7 @@ def _outdated_managed(
 
 def _namespace(context: ClusterContext) -> str:
     """Return the namespace of FRR-k8s."""
-    options = finish(context.of_node("")).fed_options
+    options = finish(context.of_node("")).merging_options
     return options.namespace if isinstance(options, Frrk8sClusterOptions) else ""
 
 

@@ -19,8 +19,8 @@ of its objects::
   sets it, with the prefix and ``withLocalPref``.
 * The age of the object, for ``isolate``, is ``row.metadata.creation_timestamp``.
 * The feeding dialect's route sources contribute to the route sets of the peers: ``contributions`` is
-  called with `reconcilers.frrk8s.route_sets.RouteSet`, whose ``fed`` has the rules of its peers. Rules
-  have a ``name``, which changes with them.
+  called with `reconcilers.frrk8s.route_sets.RouteSet`, whose ``translated`` has the rules of its
+  peers. Rules have a ``name``, which changes with them.
 * Passwords: a field is a ``SecretValue`` in the row, at the path that ``fields`` gives; a Secret is a
   ``passwordSecret``, read in the namespace of ``row.metadata``.
 """

@@ -26,26 +26,28 @@ from tests.dialects.lighthouse.kinds import LIGHTHOUSE
 from tests.dialects.objects import lighthouse
 
 
-def fed(context: api.NodeContext) -> list[ObjectRef]:
+def merged_objects(context: api.NodeContext) -> list[ObjectRef]:
     return [ref for feed in context.feeds.values() for ref in feed.objects]
 
 
 OPERATION = api.Operation(lambda dialect, *context: dialect.operate(*context))
 
 
-class Fed(BeaconDialect):
+class Merging(BeaconDialect):
     """Every object that feeds it is a conflict: in `compile` of its node, in `operate` of all."""
 
     operator_options_type = BeaconOptions
     extensions = (OPERATION,)
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
-        problems = (_conflict("compiled", ref) for ref in fed(context))
+        problems = (_conflict("compiled", ref) for ref in merged_objects(context))
         return api.NodeIntent(problems=tuple(problems))
 
     def operate(self, snapshot: Snapshot, context: api.ClusterContext) -> api.ClusterIntent:
         names = sorted(row.metadata.name for row in self.tables.nodes.all(snapshot))
-        refs = sorted({ref for name in names for ref in fed(finish(context.of_node(name)))})
+        refs = sorted(
+            {ref for name in names for ref in merged_objects(finish(context.of_node(name)))}
+        )
         problems = tuple(_conflict("operated", ref) for ref in refs)
         return api.ClusterIntent(problems=problems, outcome=len(refs))
 
@@ -60,11 +62,11 @@ class Feeder(LighthouseDialect):
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
         if self.broken:
             raise KeyError("on purpose")
-        assert isinstance(context.fed_options, BeaconOptions)
+        assert isinstance(context.merging_options, BeaconOptions)
         return super().compile(snapshot, context)
 
     def operate(self, snapshot: Snapshot, context: api.ClusterContext) -> api.ClusterIntent:
-        found = (context.outcome, finish(context.of_node("a")).fed_options)
+        found = (context.outcome, finish(context.of_node("a")).merging_options)
         refs = [ref_to(LIGHTHOUSE, row) for row in self.tables.of(LIGHTHOUSE).all(snapshot)]
         problems = (Problem((ref,), "", f"operated with {found}") for ref in refs)
         return api.ClusterIntent(problems=tuple(problems))
@@ -79,9 +81,9 @@ class Place:
 
     def __init__(self) -> None:
         self.db = Database()
-        self.tables = Tables(self.db, kinds_of([Fed, Feeder]))
+        self.tables = Tables(self.db, kinds_of([Merging, Feeder]))
         self.feeder = Feeder(self.tables, Feeder.options_type())
-        self.fed = Fed(self.tables, BeaconOptions(community=7))
+        self.merging = Merging(self.tables, BeaconOptions(community=7))
         with self.db.write(self.tables.nodes) as txn:
             for name in "ab":
                 self.tables.nodes.upsert(txn, Node(metadata=ObjectMeta(name=name)))
@@ -93,13 +95,13 @@ class Place:
 
     def planned(self) -> set[str]:
         """Return the messages of the operator's problems."""
-        plan = finish(Planner(self.db, [self.fed, self.feeder], "kube-system").plan())
+        plan = finish(Planner(self.db, [self.merging, self.feeder], "kube-system").plan())
         assert plan is not None
         return {problem.message for problem in plan.problems}
 
     def reviewed(self, value: dict[str, Any]) -> set[str]:
         """Return the messages of the problems for which a review denies the creation of an object."""
-        reviewer = Reviewer(self.db, self.tables, [self.fed, self.feeder])
+        reviewer = Reviewer(self.db, self.tables, [self.merging, self.feeder])
         verdict = reviewer.review(Request("CREATE", "test.waggle.dev/v2", "Lighthouse", value))
         assert not verdict.allowed
         return set(verdict.message.split("; "))
@@ -151,23 +153,23 @@ def test_where_what_feeds_it_cannot_be_compiled_the_operators_part_says_which_di
 
 def test_a_dialect_of_which_the_feeding_one_failed_is_compiled_without_it() -> None:
     it = Place()
-    feeding = Feeding([it.fed, it.feeder])
-    context = feeding.node_context(it.fed, api.NodeContext("a"), {})
-    assert (context.feeds, context.fed_options) == ({}, None)
+    feeding = Feeding([it.merging, it.feeder])
+    context = feeding.node_context(it.merging, api.NodeContext("a"), {})
+    assert (context.feeds, context.merging_options) == ({}, None)
 
 
 def test_the_feeding_dialect_comes_first_and_contributes_in_the_route_sets_of_the_other() -> None:
     it = Place()
-    feeding = Feeding([it.fed, it.feeder])
+    feeding = Feeding([it.merging, it.feeder])
     assert list(feeding.dialects) == ["lighthouse", "beacon"]
-    assert feeding.feeders(it.fed) == (it.feeder,)
-    assert feeding.fed(it.feeder) is it.fed
+    assert feeding.feeders(it.merging) == (it.feeder,)
+    assert feeding.merging(it.feeder) is it.merging
     assert feeding.route_sources(it.feeder) == ()
-    assert feeding.route_sources(it.fed) == it.fed.sources
+    assert feeding.route_sources(it.merging) == it.merging.sources
 
 
 def test_what_feeds_a_feeding_dialect_reaches_the_last_one() -> None:
-    class Last(Fed):
+    class Last(Merging):
         name, feeds = "last", None
 
     class Middle(LighthouseDialect):
@@ -191,7 +193,7 @@ def test_what_feeds_a_feeding_dialect_reaches_the_last_one() -> None:
     context = Feeding(dialects).cluster_context(last, api.ClusterContext(), it.db.snapshot(), {})
     feed = finish(context.of_node("a")).feeds["middle"]
     assert feed.units(feed.objects) == [beacon_of(row, "a")]
-    assert not fed(finish(context.of_node("b")))
+    assert not merged_objects(finish(context.of_node("b")))
 
 
 def test_dialects_that_feed_each_other_are_refused() -> None:

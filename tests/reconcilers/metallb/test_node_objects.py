@@ -15,7 +15,7 @@ from reconcilers.frrk8s.node_objects import peer_name
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.intent.unsent_routes import write_unsent_routes
 from reconcilers.metallb.dialect import MetalLBDialect
-from reconcilers.metallb.generated import fed_options
+from reconcilers.metallb.generated import merging_options
 from reconcilers.model import (
     Instance,
     Peer,
@@ -417,5 +417,5 @@ def test_a_long_configuration_is_cut() -> None:
 
 def test_objects_are_merged_with_the_options_of_frr_k8s() -> None:
     given = Frrk8sClusterOptions(namespace="routers")
-    assert fed_options(NodeContext("n1", fed_options=given)) is given
-    assert fed_options(NodeContext("n1")) == Frrk8sClusterOptions()
+    assert merging_options(NodeContext("n1", merging_options=given)) is given
+    assert merging_options(NodeContext("n1")) == Frrk8sClusterOptions()

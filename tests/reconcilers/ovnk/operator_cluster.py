@@ -117,7 +117,7 @@ def advertisements(name: str = "north", **spec: Any) -> Json:  # noqa: ANN401
 
 def _of_node(name: str) -> Slices[NodeContext]:
     """Return the context of a node, with the options of the dialect that is fed."""
-    return at_once(NodeContext(name, fed_options=Frrk8sClusterOptions()))
+    return at_once(NodeContext(name, merging_options=Frrk8sClusterOptions()))
 
 
 class Cluster:
