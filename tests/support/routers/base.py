@@ -16,7 +16,7 @@ from typing import Self
 
 from tests.support.daemon import Daemon
 from tests.support.netns import Namespace
-from tests.support.wait import eventually
+from tests.support.wait import NotReadyError, eventually
 
 AS_TRANS = 23456
 """What an old speaker sees instead of an AS number that needs four octets (RFC 6793)."""
@@ -287,12 +287,19 @@ class Router(abc.ABC):
         value = Originated(tuple(communities), tuple(large_communities))
         new = {p: value for p in prefixes if self.announced.get(p) != value}
         self.announced.update(new)
-        self._announce(new, ())
+        self._announce_when_ready(new, ())
 
     def withdraw(self, *prefixes: str) -> None:
         """Stop originating prefixes."""
         gone = [p for p in prefixes if self.announced.pop(p, None) is not None]
-        self._announce({}, gone)
+        self._announce_when_ready({}, gone)
+
+    def _announce_when_ready(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
+        try:
+            self._announce(new, gone)
+        except NotReadyError:  # it has just been started
+            self._wait_for_answer()
+            self._announce(new, gone)
 
     def start(self) -> None:
         """Write the configuration and start the daemon; it need not answer yet."""
@@ -304,8 +311,11 @@ class Router(abc.ABC):
 
     def wait_ready(self) -> None:
         """Wait until the daemon answers, and do what can only be done then."""
-        eventually(self.answers, within=20, context=self.daemon.tail)
+        self._wait_for_answer()
         self.finish()
+
+    def _wait_for_answer(self) -> None:
+        eventually(self.answers, within=20, context=self.daemon.tail)
 
     def answers(self) -> None:
         """Raise `NotReadyError` while a started daemon does not answer yet."""
