@@ -20,7 +20,7 @@ METRICS: Final = "ovnkube_clustermanager_"
 def of_operator(
     dialect: OvnkDialect, _context: OperatorMetricsContext
 ) -> Iterator[CompatMetric | None]:
-    """Yield the number of nodes of each network; none without dynamic allocation."""
+    """Yield OVN-Kubernetes' metric of the number of nodes of each network, for its dashboards."""
     nodes = dialect.controller.nodes_of_networks
     yield CompatMetric(
         f"{METRICS}udn_nodes_rendered",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def compile_node(dialect: OvnkDialect, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
-    """Feed what was generated in this process and selects a node, in place of what is stored."""
+    """Feed FRR-k8s the FRRConfigurations that OVN-Kubernetes' part has generated for a node."""
     tables = dialect.tables
     node = tables.nodes.get(snapshot, ("", context.node))
     if not dialect.options.generates or not context.operator_in_process or node is None:

@@ -28,7 +28,7 @@ _ACCEPTED_MESSAGE: Final = (
 
 
 def accepted(row: RouteAdvertisements, error: NotAccepted | None) -> Condition:
-    """Return the condition of RouteAdvertisements."""
+    """Return the condition Accepted of RouteAdvertisements."""
     ref, generation = ref_to(ROUTE_ADVERTISEMENTS, row), row.metadata.generation or None
     if error is None:
         return Condition(
@@ -45,7 +45,7 @@ def transport_accepted(
     advertisers: Mapping[str, Mapping[str, bool]],
     vteps: Mapping[str, bool] | None,
 ) -> Iterator[Condition]:
-    """Yield the conditions of networks with a transport.
+    """Yield the conditions TransportAccepted of ClusterUserDefinedNetworks with a transport.
 
     ``advertisers`` has, by ClusterUserDefinedNetwork, whether the RouteAdvertisements that select it
     for pods are accepted; ``vteps`` has, by VTEP, whether it is; None where EVPN is not enabled.
@@ -66,7 +66,7 @@ def transport_accepted(
 
 
 def without_effect(ref: ObjectRef, row: FRRConfiguration) -> Condition | None:
-    """Return the condition of a generated FRRConfiguration with EVPN, which is not spoken."""
+    """Return the condition of an FRRConfiguration generated with EVPN: that has no effect."""
     typed = any(router.evpn is not None for router in row.spec.bgp.routers)
     if not typed and not raw_meaning(row.spec.raw.raw_config).has_evpn:
         return None

@@ -118,9 +118,9 @@ class OvnkDialect(Dialect):
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """No table: what the operator's part generates in this process is followed."""
+        """No table: OVN-Kubernetes' dialect follows what the operator's part generates here."""
         return ()
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
-        """Feed what the operator's part has generated in this process, in place of what is stored."""
+        """Feed FRR-k8s what OVN-Kubernetes' part of the operator has generated in this process."""
         return compile_node(self, snapshot, context)

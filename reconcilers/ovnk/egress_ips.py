@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from reconcilers.ovnk.networks import DEFAULT, PRIMARY_NAMESPACE
+from reconcilers.ovnk.attached_networks import DEFAULT, PRIMARY_NAMESPACE
 from resources.addresses import canonical_address
 from resources.core import Namespace
 from resources.ovnk.egressip import EgressIP
@@ -17,7 +17,7 @@ ByNode = dict[str, dict[str, tuple[str, ...]]]
 def network_of_namespaces(
     namespaces: Iterable[Namespace], primary: Mapping[str, str]
 ) -> dict[str, tuple[Namespace, str]]:
-    """Return the network that the Pods of each namespace are on, where it is known.
+    """Return the network of the Pods of each namespace, where it is known, for EgressIPs.
 
     ``primary`` has the namespaces with a network in place of the default one.
     """
@@ -35,7 +35,7 @@ def network_of_namespaces(
 
 
 def egress_ips(rows: Iterable[EgressIP], namespaces: Mapping[str, tuple[Namespace, str]]) -> ByNode:
-    """Return the egress IPs of nodes that serve a namespace of a network."""
+    """Return the egress IPs of nodes, of EgressIPs that serve a namespace of a network."""
     by_node: dict[str, dict[str, set[str]]] = {}
     for row in rows:
         items = [
@@ -72,7 +72,7 @@ def _host_prefix(text: str) -> str | None:
 def active_networks(
     pods: Iterable[Pod], namespaces: Mapping[str, tuple[Namespace, str]], egress: ByNode
 ) -> dict[str, frozenset[str]]:
-    """Return the networks of each node that has Pods or egress IPs of them."""
+    """Return the networks that each node has Pods or egress IPs of."""
     active: dict[str, set[str]] = {node: set(networks) for node, networks in egress.items()}
     for pod in pods:
         if pod.uses_network:

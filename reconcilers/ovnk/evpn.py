@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from reconcilers.ovnk.networks import Network
+from reconcilers.ovnk.attached_networks import Network, is_default_vrf
 from reconcilers.ovnk.raw_config import EvpnRouter, Section, raw_config
-from reconcilers.ovnk.selection import is_default
 from resources.frrk8s.evpn import Evpn as TypedEvpn
 from resources.frrk8s.evpn import L2Vni, L3Vni
 from resources.frrk8s.frrconfiguration import RawConfig, Router
@@ -21,7 +20,7 @@ from resources.ovnk.cni import CniVrf
 
 
 def has_ip_vrf(network: Network | None) -> bool:
-    """True if a network is routed by EVPN."""
+    """True if a network is routed by EVPN: it has an IP-VRF."""
     return network is not None and network.evpn is not None and network.evpn.ip_vrf is not None
 
 
@@ -60,7 +59,7 @@ class Evpn:
             self.matched |= {network.name for network in networks if not has_ip_vrf(network)}
 
     def ip_vrf_routers(self, prefixes: Mapping[str, tuple[str, ...]]) -> list[Router]:
-        """Return routers of the VRFs of networks that no source has one of."""
+        """Return generated routers for the IP-VRFs of EVPN networks that no source has one of."""
         return [
             Router(asn=ip_vrf.asn, vrf=ip_vrf.network.vrf, prefixes=prefixes[ip_vrf.network.name])
             for ip_vrf in self._ip_vrfs
@@ -68,11 +67,11 @@ class Evpn:
         ]
 
     def raw(self) -> RawConfig:
-        """Return the text, with EVPN."""
+        """Return the text of a generated FRRConfiguration with EVPN."""
         return raw_config(self._all_sections, self._mac_vrfs, self._ip_vrfs)
 
     def raw_without_evpn(self) -> RawConfig:
-        """Return the text beside typed fields."""
+        """Return the text of a generated FRRConfiguration whose EVPN is in typed fields."""
         return raw_config(self._all_sections)
 
     @property
@@ -84,15 +83,15 @@ class Evpn:
         return sections
 
     def typed(self, routers: Sequence[Router]) -> list[Router]:
-        """Return the routers with EVPN in typed fields."""
+        """Return the routers of a generated FRRConfiguration with EVPN in typed fields."""
         with_evpn = list(routers)
-        if self._base is not None and not any(is_default(ip_vrf.vrf) for ip_vrf in with_evpn):
+        if self._base is not None and not any(is_default_vrf(ip_vrf.vrf) for ip_vrf in with_evpn):
             with_evpn.append(replace(self._base, prefixes=(), imports=()))
         by_vrf = {ip_vrf.network.vrf: ip_vrf.network for ip_vrf in self._ip_vrfs}
         return [self._typed(router, by_vrf.get(router.vrf)) for router in with_evpn]
 
     def _typed(self, router: Router, network: Network | None) -> Router:
-        if is_default(router.vrf):
+        if is_default_vrf(router.vrf):
             l2vnis = tuple(
                 L2Vni(vni=vrf.vni, import_rts=_targets(vrf), export_rts=_targets(vrf))
                 for mac_vrf in self._mac_vrfs

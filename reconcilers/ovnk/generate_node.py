@@ -7,29 +7,20 @@ keep their settings, and are advertised the prefixes of their family.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from reconcilers.ovnk import evpn
+from reconcilers.ovnk.attached_networks import DEFAULT, Network, is_default_vrf
 from reconcilers.ovnk.errors import ConfigurationError
-from reconcilers.ovnk.networks import DEFAULT, Network
-from reconcilers.ovnk.node_prefixes import (
-    HOSTNAME,
-    NextHops,
-    OfNode,
-    has_dpu,
-    hostname,
-    is_active,
-    network_prefixes,
-    next_hops,
-    own_addresses,
-    uplink_next_hops,
-    vtep_addresses,
-)
+from reconcilers.ovnk.node_next_hops import NextHops, has_dpu, next_hops, uplink_next_hops
+from reconcilers.ovnk.node_prefixes import OfNode, is_active, network_prefixes
 from reconcilers.ovnk.options import OvnkOptions
+from reconcilers.ovnk.parsed_annotation import parsed_annotation
 from reconcilers.ovnk.raw_config import Section, raw_config
-from reconcilers.ovnk.selection import Advertised, is_default
+from reconcilers.ovnk.selection import Advertised
+from reconcilers.ovnk.vteps import vtep_addresses
 from resources.addresses import comparable_address
 from resources.core import Node
 from resources.frrk8s.frrconfiguration import (
@@ -49,7 +40,11 @@ from resources.frrk8s.neighbor import (
     Receive,
 )
 from resources.labels import LabelSelector
+from resources.ovnk import node_annotations
+from resources.ovnk.node_annotations import PrimaryAddresses
 from resources.ovnk.routeadvertisements import AUTO
+
+HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class OfSource(NamedTuple):
@@ -77,10 +72,10 @@ class NodeValues(NamedTuple):
     vtep_receive: tuple[PrefixSelector, ...]
 
 
-def of_node(
+def generate(
     advertised: Advertised, node: Node, given: OfNode, options: OvnkOptions, *, typed: bool
 ) -> tuple[OfSource, ...]:
-    """Return the generated objects of one node. Raises `ConfigurationError`, `ConfigurationPending`.
+    """Generate the FRRConfigurations of RouteAdvertisements for one node, one of each source.
 
     ``typed``: EVPN is in fields, not in the text.
     """
@@ -104,7 +99,7 @@ def of_node(
             target = advertised.target or DEFAULT
             text = "has no VRF matching the target VRF or a selected network"
             raise ConfigurationError(f"{where} {text} (target VRF {target})")
-        selector = LabelSelector(match_labels={HOSTNAME: hostname(node)})
+        selector = LabelSelector(match_labels={HOSTNAME: _hostname(node)})
         spec = replace(spec, node_selector=selector)
         metadata = source.metadata
         of_sources.append(OfSource(metadata.namespace, metadata.name, name, spec))
@@ -132,7 +127,7 @@ def _values(
     union = tuple(sorted({prefix for of_network in prefixes.values() for prefix in of_network}))
     if not union:
         return None
-    own = tuple(own_address for own_address in own_addresses(node) if own_address is not None)
+    own = tuple(own_address for own_address in _own_addresses(node) if own_address is not None)
     used = sorted(
         {network.evpn.vtep for network in networks if network.is_evpn and network.evpn is not None}
     )
@@ -161,6 +156,22 @@ def _has_inactive(source: FRRConfiguration, advertised: Advertised, values: Node
     return any(router.vrf in vrfs for router in source.spec.bgp.routers)
 
 
+def _hostname(node: Node) -> str:
+    """Return the label by which generated FRRConfigurations select the node."""
+    return node.metadata.labels.get(HOSTNAME) or node.metadata.name
+
+
+def _own_addresses(node: Node) -> PrimaryAddresses:
+    """Return the addresses of a node of OVN-Kubernetes: a neighbour with one is the node itself."""
+    addresses = parsed_annotation(
+        node, node_annotations.PRIMARY_ADDRESS, node_annotations.primary_addresses
+    )
+    if addresses is None:
+        where = f"node {node.metadata.name} has no annotation"
+        raise ConfigurationError(f"{where} {node_annotations.PRIMARY_ADDRESS}")
+    return addresses
+
+
 class _Source:
     """Generates the object of one source on one node."""
 
@@ -182,7 +193,7 @@ class _Source:
         """The networks that have a router."""
 
     def spec(self) -> FRRConfigurationSpec:
-        """Return the spec, without its node selector."""
+        """Return the spec of the FRRConfiguration generated of one source, without node selector."""
         routers: list[Router] = []
         sections: list[Section] = []
         for router in self._source.spec.bgp.routers:
@@ -193,7 +204,7 @@ class _Source:
             if not copied.neighbors and not self._is_ip_vrf(router):
                 continue
             if copied.neighbors:
-                vrf = "" if is_default(router.vrf) else router.vrf
+                vrf = "" if is_default_vrf(router.vrf) else router.vrf
                 sections.append(Section(vrf, router.asn, copied.neighbors))
             self._match(router)
             routers += self._with_imports(copied)
@@ -218,7 +229,7 @@ class _Source:
     def _prefixes(self, router: Router) -> tuple[str, ...] | None:
         """Return the prefixes of a router; None if it is not copied."""
         target, values = self._advertised.target, self._values
-        default = is_default(router.vrf)
+        default = is_default_vrf(router.vrf)
         if target == AUTO:
             network = self._networks.get(DEFAULT if default else router.vrf)
             allowed = None if network is None else values.prefixes[network.name]
@@ -231,7 +242,9 @@ class _Source:
 
     def _match(self, router: Router) -> None:
         if self._advertised.target == AUTO:
-            self.matched.add(self._networks[DEFAULT if is_default(router.vrf) else router.vrf].name)
+            self.matched.add(
+                self._networks[DEFAULT if is_default_vrf(router.vrf) else router.vrf].name
+            )
         else:
             self.matched.update(self._values.prefixes)
 
@@ -275,7 +288,7 @@ class _Source:
             return None
         allowed = AllowedOut(prefixes=tuple(prefixes))
         sent = Advertise(allowed=allowed, next_hop=self._next_hop(neighbor, vrf))
-        received = self._received(neighbor, underlay=is_default(vrf))
+        received = self._received(neighbor, underlay=is_default_vrf(vrf))
         return replace(neighbor, to_advertise=sent, to_receive=received)
 
     def _next_hop(self, neighbor: Neighbor, vrf: str) -> NextHop:
@@ -304,7 +317,7 @@ class _Source:
         """Return a router with imports of the VRFs of all networks, and routers that import its VRF."""
         if self._advertised.target == AUTO:
             return [router]
-        own = DEFAULT if is_default(router.vrf) else router.vrf
+        own = DEFAULT if is_default_vrf(router.vrf) else router.vrf
         vrfs = [vrf for vrf in self._advertised.vrfs if vrf != own]
         known = {imported.vrf for imported in router.imports}
         imports = (*router.imports, *(Import(vrf=vrf) for vrf in vrfs if vrf not in known))
@@ -322,7 +335,7 @@ class _Source:
     def _base(self) -> Router | None:
         """Return the router of the default VRF of which the underlay of EVPN is made."""
         for router in self._source.spec.bgp.routers:
-            if is_default(router.vrf):
+            if is_default_vrf(router.vrf):
                 neighbors = tuple(self._checked(router))
                 if neighbors:
                     return replace(router, neighbors=neighbors)
@@ -330,11 +343,11 @@ class _Source:
 
     def _underlay(self, routers: Iterable[Router]) -> list[Router]:
         """Return a router that advertises the VTEP of the node, unless one of the default VRF does."""
-        if any(is_default(router.vrf) and router.neighbors for router in routers):
+        if any(is_default_vrf(router.vrf) and router.neighbors for router in routers):
             return []
         underlay = []
         for router in self._source.spec.bgp.routers:
-            if is_default(router.vrf):
+            if is_default_vrf(router.vrf):
                 copied = self._copied(router, self._values.vtep_prefixes)
                 if copied.neighbors:
                     underlay.append(copied)

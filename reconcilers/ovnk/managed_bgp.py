@@ -14,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.model import Generated, ObjectRef
-from reconcilers.ovnk.networks import Attachment
-from reconcilers.ovnk.stored_objects import whole
+from reconcilers.ovnk.attached_networks import Attachment
+from reconcilers.ovnk.stored_objects import object_to_store
 from resources.core import Node
 from resources.frrk8s.frrconfiguration import (
     BgpConfig,
@@ -51,10 +51,10 @@ class ManagedBgp(NamedTuple):
     advertisements: tuple[RouteAdvertisements, ...]
 
     def generated(self) -> tuple[Generated, ...]:
-        """Return the objects, whole."""
+        """Return the FRRConfiguration and RouteAdvertisements of managed BGP as whole objects."""
         metadata = self.source.metadata
         owner = ObjectRef("FRRConfiguration", *self.source.key)
-        source = whole(
+        source = object_to_store(
             metadata.name, metadata.namespace, self.source.spec, owner, labels=metadata.labels
         )
         return (source, *map(_whole, self.advertisements))
@@ -95,7 +95,7 @@ def managed_bgp(
 
 
 def is_managed(row: ClusterUserDefinedNetwork) -> bool:
-    """True if a network has managed routing."""
+    """True if a ClusterUserDefinedNetwork has managed routing: managed BGP connects its nodes."""
     no_overlay = row.spec.network.no_overlay
     return no_overlay is not None and no_overlay.routing == "Managed"
 
@@ -110,7 +110,7 @@ def labelled(attachment: Attachment, managed: Collection[str]) -> Attachment:
 
 
 def with_label(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels that a network with managed routing is selected by."""
+    """Return labels with that of managed BGP, by which networks with managed routing are selected."""
     return {**labels, LABEL: ""}
 
 

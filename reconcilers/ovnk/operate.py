@@ -22,25 +22,25 @@ from reconcilers.model import (
     ref_to,
 )
 from reconcilers.ovnk import conditions, managed_bgp, stored_objects
-from reconcilers.ovnk.attachments import Advertisers, advertiser_annotations, default_attachment
-from reconcilers.ovnk.comparison import Comparison
-from reconcilers.ovnk.conditions import accepted, transport_accepted
-from reconcilers.ovnk.egress_ips import active_networks, egress_ips, network_of_namespaces
-from reconcilers.ovnk.errors import ConfigurationPending
-from reconcilers.ovnk.networks import (
+from reconcilers.ovnk.advertiser_annotations import Advertisers, advertiser_annotations
+from reconcilers.ovnk.attached_networks import (
     DEFAULT,
     Network,
     Networks,
+    default_attachment,
     networks,
     of_manifests,
 )
+from reconcilers.ovnk.changed_objects import ChangedObjects
+from reconcilers.ovnk.conditions import accepted, transport_accepted
+from reconcilers.ovnk.egress_ips import active_networks, egress_ips, network_of_namespaces
+from reconcilers.ovnk.errors import ConfigurationPending
 from reconcilers.ovnk.node_prefixes import OfNode
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.ovnk.other_writer import OtherWriter
 from reconcilers.ovnk.results import Result, Results
 from reconcilers.ovnk.selection import (
     Cluster,
-    is_generated,
     selects_cluster_network,
 )
 from reconcilers.ovnk.vteps import accepted_vteps
@@ -86,7 +86,7 @@ class RouteAdvertisementsController:
         self._tables = tables
         self._options = options
         self._results = Results(options, "text")
-        self._comparison = Comparison()
+        self._changed_objects = ChangedObjects()
         self._configurations: tuple[object, Configurations] | None = None
         """Configurations of the last state of the table, which is compared by identity."""
         self._other_writer = OtherWriter()
@@ -94,7 +94,7 @@ class RouteAdvertisementsController:
         """With dynamic allocation: by primary network, the nodes that it is on."""
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-        """Return generated objects, deletions, annotations and conditions."""
+        """Return generated FRRConfigurations, deletions, annotations, conditions."""
         t, options = self._tables, self._options
         rows = list(t.of(ROUTE_ADVERTISEMENTS).all(snapshot))
         problems = self._broken(rows)
@@ -134,7 +134,7 @@ class RouteAdvertisementsController:
         of_nodes = self._of_nodes(snapshot, networks_of_cluster)
         rows.sort(key=lambda row: row.metadata.name)
         results = self._results.of(rows, cluster, of_nodes, self._nothing)
-        generated, deletions = self._comparison.compare(
+        generated, deletions = self._changed_objects.compare(
             results, configurations.stored, all_objects=not context.stored
         )
         if managed is not None:
@@ -173,7 +173,10 @@ class RouteAdvertisementsController:
         if last is None or last[0] is not state:
             rows = list(table.all(snapshot))
             configurations = Configurations(
-                sorted((row for row in rows if not is_generated(row)), key=lambda row: row.key),
+                sorted(
+                    (row for row in rows if not stored_objects.is_generated(row)),
+                    key=lambda row: row.key,
+                ),
                 stored_objects.stored(rows),
             )
             self._configurations = last = (state, configurations)
@@ -399,7 +402,7 @@ def _namespace(context: ClusterContext) -> str:
 
 
 def operate(dialect: OvnkDialect, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-    """Generate the FRRConfigurations of RouteAdvertisements, with ``generate``."""
+    """Operate RouteAdvertisements: generate FRRConfigurations, with ``generate``."""
     if not dialect.options.generates:
         return ClusterIntent()
     return dialect.controller.operate(snapshot, context)

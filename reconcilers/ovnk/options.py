@@ -88,7 +88,7 @@ class OvnkOptions(Options, frozen=True):
 
     @property
     def default_subnets(self) -> tuple[ClusterSubnet, ...]:
-        """The subnets of the default network."""
+        """The option of the subnets of OVN-Kubernetes' default network."""
         if not self.cluster_subnets:
             return ()
         # Every program reads the options, also where the dialect is off.

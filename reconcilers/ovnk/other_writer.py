@@ -38,7 +38,7 @@ class OtherWriter:
     """Looks for the other writer."""
 
     def seen(self, rows: Iterable[RouteAdvertisements], state: Seen | None) -> Outcome:
-        """Look at all RouteAdvertisements; a writer that was seen once stays."""
+        """Look at the field managers of all RouteAdvertisements; another writer seen once stays."""
         first = state is None
         before = state or Seen({})
         times: dict[str, str] = {}

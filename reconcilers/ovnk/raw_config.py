@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from reconcilers.ovnk.networks import Network
+from reconcilers.ovnk.attached_networks import Network
 from resources.frrk8s.frrconfiguration import RawConfig
 from resources.frrk8s.neighbor import Neighbor
 
@@ -38,7 +38,7 @@ def raw_config(
     mac_vrfs: Sequence[Network] | None = None,
     ip_vrfs: Iterable[EvpnRouter] = (),
 ) -> RawConfig:
-    """Return the text; without neighbours and EVPN there is none.
+    """Return FRR's text of a generated FRRConfiguration; without neighbours and EVPN none.
 
     ``mac_vrfs`` are the EVPN networks of the default VRF's router, or None without EVPN.
     """
@@ -117,6 +117,6 @@ def _ip_vrf(router: EvpnRouter) -> Iterator[str]:
 
 
 def families(network: Network) -> Iterator[str]:
-    """Yield the families of the subnets of a network."""
+    """Yield the families of a network's subnets, in the words of FRR's configuration text."""
     versions = {subnet.version for subnet in network.subnets}
     yield from (f"ipv{version}" for version in sorted(versions))

@@ -21,7 +21,7 @@ from reconcilers.ovnk.selection import (
     advertised,
     select_networks,
 )
-from reconcilers.ovnk.stored_objects import StoredKey, key_of
+from reconcilers.ovnk.stored_objects import StoredKey, stored_key
 from resources.core import Node
 from resources.ovnk.routeadvertisements import RouteAdvertisements
 
@@ -38,7 +38,7 @@ class Result(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the RouteAdvertisements."""
+        """The name of the RouteAdvertisements with this result."""
         return self.row.metadata.name
 
 
@@ -70,7 +70,7 @@ class Results:
         of_nodes: Mapping[str, OfNode],
         nothing: OfNode,
     ) -> list[Result]:
-        """Return the outcomes in the order of the rows; ``nothing`` is for nodes without anything."""
+        """Return the results of RouteAdvertisements; ``nothing`` is for nodes without anything."""
         nodes = {
             node.metadata.name: (node, of_nodes.get(node.metadata.name, nothing))
             for node in cluster.nodes
@@ -128,8 +128,8 @@ class Results:
         for name in todo:
             node, given = nodes[name]
             objects = {
-                key_of(what.name, generated): generated
-                for generated in generate_node.of_node(
+                stored_key(what.name, generated): generated
+                for generated in generate_node.generate(
                     what, node, given, self._options, typed=self.evpn_form == "fields"
                 )
             }

@@ -8,25 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from reconcilers.ovnk.attached_networks import (
+    DEFAULT,
+    Attachment,
+    Network,
+    is_default_vrf,
+    overlapping_networks,
+)
 from reconcilers.ovnk.errors import (
     ConfigurationError,
     ConfigurationPending,
     InternalError,
     NotAccepted,
 )
-from reconcilers.ovnk.networks import DEFAULT, Attachment, Network, overlapping_networks
 from reconcilers.ovnk.options import OvnkOptions
 from resources.core import Node
 from resources.enumeration import enumerate_some
 from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.neighbor import PrefixSelector
-from resources.ovnk.nad import ROUTE_ADVERTISEMENTS
 from resources.ovnk.routeadvertisements import AUTO, RouteAdvertisements
 from resources.ovnk.vtep import Vtep
 
-GENERATED_PREFIX: Final = "ovnk-generated-"
-"""Before the names of generated FRRConfigurations."""
 _LONGEST_LABEL: Final = 63
 
 
@@ -54,12 +57,12 @@ class Advertised(NamedTuple):
 
     @property
     def evpn(self) -> tuple[Network, ...]:
-        """The EVPN networks."""
+        """The EVPN networks that RouteAdvertisements select."""
         return tuple(network for network in self.networks if network.is_evpn)
 
     @property
     def vrfs(self) -> tuple[str, ...]:
-        """The VRFs of the networks, in order."""
+        """The VRFs of the networks that RouteAdvertisements select, in order."""
         return tuple(sorted(network.vrf for network in self.networks))
 
 
@@ -73,15 +76,6 @@ class Cluster(NamedTuple):
     """In the order of namespace and name, without generated ones."""
     vteps: Mapping[str, Vtep]
     options: OvnkOptions
-
-
-def is_generated(row: FRRConfiguration) -> bool:
-    """True if an FRRConfiguration is generated of RouteAdvertisements."""
-    metadata = row.metadata
-    if metadata.name.startswith(GENERATED_PREFIX):
-        return True
-    generated = metadata.annotations.get(ROUTE_ADVERTISEMENTS)
-    return bool(generated) and ROUTE_ADVERTISEMENTS in metadata.labels
 
 
 def select_networks(row: RouteAdvertisements, attachments: Iterable[Attachment]) -> Selected:
@@ -111,7 +105,7 @@ def selects_cluster_network(row: RouteAdvertisements, labels: Mapping[str, str])
 
 
 def check_networks(row: RouteAdvertisements, selected: Selected, options: OvnkOptions) -> None:
-    """Check the networks that an object selects. Raises errors of `reconcilers.ovnk.errors`."""
+    """Check the selection of networks. Raises errors of `reconcilers.ovnk.errors`."""
     spec, networks = row.spec, selected.networks
     target = target_vrf(row)
     egress = "EgressIP" in spec.advertisements
@@ -157,7 +151,7 @@ def _check_vrfs(networks: tuple[Network, ...], target: str, *, pods: bool) -> No
 
 
 def target_vrf(row: RouteAdvertisements) -> str:
-    """Return the target VRF: ``auto``, a name, or empty for the default one, whose name is default."""
+    """Return the target VRF for a selection of networks: ``auto``, a name, or empty (default)."""
     target = row.spec.target_vrf
     return "" if target == DEFAULT else target
 
@@ -165,7 +159,7 @@ def target_vrf(row: RouteAdvertisements) -> str:
 def advertised(
     row: RouteAdvertisements, selected: Selected, cluster: Cluster
 ) -> tuple[Advertised, Sequence[Node]]:
-    """Check the rules for what is selected, and return what is advertised, and on which nodes.
+    """Check the rules for a RouteAdvertisements' selection, and return it with its nodes.
 
     Raises `ConfigurationError` and `ConfigurationPending`.
     """
@@ -243,7 +237,7 @@ def _vteps(
     if cluster.options.gateway_mode != "local":
         raise ConfigurationError(f"EVPN is supported in local gateway mode alone: {names}")
     routers = (router for source in sources for router in source.spec.bgp.routers)
-    if not any(is_default(router.vrf) for router in routers):
+    if not any(is_default_vrf(router.vrf) for router in routers):
         text = "no selected FRRConfiguration has a router of the default VRF, which EVPN requires"
         raise ConfigurationError(f"{text}: {names}")
     for network in evpn:
@@ -258,8 +252,3 @@ def _vteps(
 def _hosts(prefix: str) -> PrefixSelector:
     length = 128 if ":" in prefix else 32
     return PrefixSelector(prefix=prefix, ge=length, le=length)
-
-
-def is_default(vrf: str) -> bool:
-    """True for the name of the default VRF."""
-    return vrf in ("", DEFAULT)

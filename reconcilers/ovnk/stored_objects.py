@@ -14,13 +14,14 @@ import msgspec
 
 from reconcilers.model import Delete, Generated, ObjectRef
 from reconcilers.ovnk.generate_node import OfSource
-from reconcilers.ovnk.selection import GENERATED_PREFIX
 from resources.frrk8s.frrconfiguration import FRRConfiguration, FRRConfigurationSpec
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.ovnk.kinds import ROUTE_ADVERTISEMENTS
 from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
 from resources.secret_value import encode_revealed
 
+GENERATED_PREFIX: Final = "ovnk-generated-"
+"""Before the names of generated FRRConfigurations."""
 NAME_CHARACTERS: Final = 10
 """Of the digest in the name of a generated object."""
 
@@ -43,8 +44,17 @@ class Stored(NamedTuple):
     """By the name of the RouteAdvertisements, which is their label."""
 
 
+def is_generated(row: FRRConfiguration) -> bool:
+    """True if a stored FRRConfiguration was generated of RouteAdvertisements."""
+    metadata = row.metadata
+    if metadata.name.startswith(GENERATED_PREFIX):
+        return True
+    generated = metadata.annotations.get(KEY)
+    return bool(generated) and KEY in metadata.labels
+
+
 def stored(rows: Iterable[FRRConfiguration]) -> Stored:
-    """Return the generated ones of all FRRConfigurations, which have label and annotation."""
+    """Return the stored FRRConfigurations that are generated: with label and annotation."""
     by_key: dict[StoredKey, FRRConfiguration] = {}
     duplicates: list[FRRConfiguration] = []
     names: dict[str, list[StoredKey]] = {}
@@ -69,17 +79,17 @@ def stored(rows: Iterable[FRRConfiguration]) -> Stored:
 
 
 def deletion(row: FRRConfiguration) -> Delete:
-    """Return the deletion of a generated object."""
+    """Return the deletion of a stored FRRConfiguration that was generated."""
     return Delete(ObjectRef(FRR_CONFIGURATION.name, *row.key), row.metadata.uid)
 
 
-def key_of(name: str, configuration: OfSource) -> StoredKey:
-    """Return the key of an object that is generated of RouteAdvertisements."""
+def stored_key(name: str, configuration: OfSource) -> StoredKey:
+    """Return the key of a generated FRRConfiguration among the stored objects."""
     return StoredKey(configuration.namespace, f"{name}/{configuration.source}/{configuration.node}")
 
 
 def generated_name(key: StoredKey) -> str:
-    """Return the name of a new object."""
+    """Return the name of a new FRRConfiguration: none is stored for its key."""
     digest = hashlib.sha256(f"{key.namespace}/{key.annotation}".encode()).hexdigest()
     return f"{GENERATED_PREFIX}{digest[:NAME_CHARACTERS]}"
 
@@ -87,9 +97,9 @@ def generated_name(key: StoredKey) -> str:
 def generated(
     name: str, key: StoredKey, spec: FRRConfigurationSpec, before: FRRConfiguration | None
 ) -> Generated:
-    """Return an object that is generated of RouteAdvertisements, with the name of an earlier one."""
+    """Return an FRRConfiguration generated of RouteAdvertisements, with the stored one's name."""
     of_object = generated_name(key) if before is None else before.metadata.name
-    return whole(
+    return object_to_store(
         of_object,
         key.namespace,
         spec,
@@ -99,7 +109,7 @@ def generated(
     )
 
 
-def whole(
+def object_to_store(
     name: str,
     namespace: str,
     spec: FRRConfigurationSpec,
@@ -108,7 +118,7 @@ def whole(
     labels: Mapping[str, str],
     annotations: Mapping[str, str] | None = None,
 ) -> Generated:
-    """Return an FRRConfiguration as a whole object."""
+    """Return a whole FRRConfiguration to store: with labels, annotations and owner."""
     metadata: dict[str, Any] = {"name": name, "namespace": namespace, "labels": dict(labels)}
     if annotations:
         metadata["annotations"] = dict(annotations)

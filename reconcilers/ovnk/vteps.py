@@ -1,4 +1,4 @@
-"""The condition Accepted of VTEPs: whether each node has an address to which networks are tunnelled.
+"""The addresses of nodes as VTEPs, and the condition Accepted of VTEPs: whether each node has one.
 
 OVN-Kubernetes' controller of VTEPs runs with its own RouteAdvertisements alone: with ``generate`` the
 operator reports in its place. Source: OVN-Kubernetes, ``go-controller/pkg/clustermanager/vtep``. Pure.
@@ -12,6 +12,8 @@ from typing import Final, TypeAlias
 
 from reconcilers.model import Condition, ref_to
 from reconcilers.ovnk.conditions import ACCEPTED
+from reconcilers.ovnk.parsed_annotation import parsed_annotation
+from reconcilers.ovnk.selection import Advertised
 from resources.core import Node
 from resources.enumeration import enumerate_nodes, enumerate_some
 from resources.ovnk import node_annotations
@@ -25,10 +27,18 @@ _SHOWN: Final = 3
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
+def vtep_addresses(advertised: Advertised, node: Node) -> Mapping[str, tuple[str, ...]]:
+    """Return the addresses of a node by VTEP, for the VTEPs of EVPN networks."""
+    if not advertised.vteps:
+        return {}
+    by_name = parsed_annotation(node, node_annotations.VTEPS, node_annotations.vteps) or {}
+    return {name: by_name[name] for name in advertised.vteps if name in by_name}
+
+
 def accepted_vteps(
     vteps: Sequence[Vtep], clusters: Iterable[ClusterUserDefinedNetwork], nodes: Sequence[Node]
 ) -> Iterator[Condition]:
-    """Yield the condition of each VTEP."""
+    """Yield the condition Accepted of each VTEP: each node has an address to tunnel to."""
     if not vteps:
         return
     users: dict[str, list[str]] = {}

@@ -64,8 +64,9 @@ OWN_FILES = {
     "conflicts/echo conflicts/overlaps conflicts/preferences conflicts/valid_objects "
     "feed findings objects pool_selection preferences_beside_frrk8s relations selection "
     "services translation",
-    "ovnk": "attachments comparison egress_ips errors evpn generate_node managed_bgp networks "
-    "node_prefixes other_writer raw_config results selection stored_objects vteps",
+    "ovnk": "advertiser_annotations attached_networks changed_objects egress_ips errors evpn "
+    "generate_node managed_bgp node_next_hops node_prefixes other_writer parsed_annotation raw_config "
+    "results selection stored_objects vteps",
 }
 """The other files of each dialect: none of them is a role that several dialects have."""
 OTHER_NAMES = frozenset(

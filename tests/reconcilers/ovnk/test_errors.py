@@ -307,13 +307,13 @@ def test_the_next_hop_of_a_network_with_an_uplink_is_its_address_there() -> None
 
 
 def test_a_defect_is_visible_and_stops_no_other_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    def of_node(what: Any, *arguments: Any, **keywords: Any) -> Any:  # noqa: ANN401
+    def generate(what: Any, *arguments: Any, **keywords: Any) -> Any:  # noqa: ANN401
         if what.name == "broken":
             raise RuntimeError("a defect")
         return whole(what, *arguments, **keywords)
 
-    whole = generate_node.of_node
-    monkeypatch.setattr(generate_node, "of_node", of_node)
+    whole = generate_node.generate
+    monkeypatch.setattr(generate_node, "generate", generate)
     cluster = Cluster(W1, source(), advertisements("broken"), advertisements("north"))
     assert cluster.condition("broken").reason == "InternalError"
     assert cluster.condition("north").reason == "Accepted"

@@ -238,12 +238,12 @@ def test_after_each_of_200_edits_the_result_is_that_of_a_fresh_start(seed: int) 
 def test_a_change_of_one_node_generates_its_objects_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     generated: list[str] = []
 
-    def of_node(what: Any, row: Any, *arguments: Any, typed: bool) -> Any:  # noqa: ANN401
+    def generate(what: Any, row: Any, *arguments: Any, typed: bool) -> Any:  # noqa: ANN401
         generated.append(row.metadata.name)
         return whole(what, row, *arguments, typed=typed)
 
-    whole = generate_node.of_node
-    monkeypatch.setattr(generate_node, "of_node", of_node)
+    whole = generate_node.generate
+    monkeypatch.setattr(generate_node, "generate", generate)
     nodes = [node(f"w{i}", {"default": [f"10.180.{2 * i}.0/23"]}) for i in range(100)]
     cluster = Cluster(*nodes, source(), advertisements("a"), advertisements("b"))
     cluster.write()

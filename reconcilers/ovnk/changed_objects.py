@@ -1,4 +1,4 @@
-"""Compares generated objects with the cluster's, for the objects to write and to delete."""
+"""The generated FRRConfigurations that differ from the stored ones: objects to write and to delete."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconcilers.ovnk.results import Result
 from reconcilers.ovnk.stored_objects import Stored, StoredKey, deletion, generated
 
 
-class Comparison:
+class ChangedObjects:
     """Keeps what differs from one outcome to the next, while the stored objects are the same."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Comparison:
     def compare(
         self, results: Iterable[Result], stored: Stored, *, all_objects: bool
     ) -> tuple[list[Generated], list[Delete]]:
-        """Return the objects to write, and to delete.
+        """Return the generated FRRConfigurations to write, and the stored ones to delete.
 
         ``all_objects``: objects that are as they have to be are returned, too.
         """

@@ -6,14 +6,13 @@ OVN-Kubernetes' agents read it: a network that is advertised has other NAT and o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from reconcilers.model import Generated, ObjectAnnotations, ObjectRef
-from reconcilers.ovnk.networks import Attachment
-from resources.ovnk.cni import default_config
-from resources.ovnk.kinds import NETWORK_ATTACHMENT, ROUTE_ADVERTISEMENTS
+from reconcilers.model import ObjectAnnotations, ObjectRef
+from reconcilers.ovnk.attached_networks import Attachment
+from resources.ovnk.kinds import NETWORK_ATTACHMENT
 from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
 from resources.ovnk.nad import NetworkAttachmentDefinition
 
@@ -30,7 +29,7 @@ class Advertisers(NamedTuple):
 def advertiser_annotations(
     attachments: Sequence[Attachment], advertisers: Advertisers, *, unchanged: bool
 ) -> Iterator[ObjectAnnotations]:
-    """Yield the annotations that attachments have to have; ``unchanged``: also present annotations."""
+    """Yield the annotations of attachments with the RouteAdvertisements of their network."""
     for attachment in attachments:
         row, network = attachment.row, attachment.network
         present = _names(row)
@@ -57,17 +56,3 @@ def _names(row: NetworkAttachmentDefinition) -> frozenset[str] | None:
         return frozenset(msgspec.json.decode(text, type=tuple[str, ...]))
     except msgspec.DecodeError:
         return None
-
-
-def default_attachment(attachment: Attachment, advertisers: str) -> Generated:
-    """Return the attachment of the default network, which is created where there is none."""
-    metadata = attachment.row.metadata
-    content: dict[str, Any] = {
-        "apiVersion": NETWORK_ATTACHMENT.api_versions[0],
-        "kind": NETWORK_ATTACHMENT.name,
-        "metadata": {"name": metadata.name, "namespace": metadata.namespace},
-        "spec": {"config": default_config()},
-    }
-    ref = ObjectRef(NETWORK_ATTACHMENT.name, *attachment.row.key)
-    owner = ObjectRef(ROUTE_ADVERTISEMENTS.name, "", advertisers)
-    return Generated(ref, owner, content)

@@ -1,4 +1,4 @@
-"""The networks of a cluster: the default network, and ClusterUserDefinedNetworks.
+"""The networks that Namespaces are attached to: the default one, and ClusterUserDefinedNetworks.
 
 They are read from NetworkAttachmentDefinitions, as OVN-Kubernetes does. Manifests without any have what
 OVN-Kubernetes would write for the ClusterUserDefinedNetworks and Namespaces.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from reconcilers.model import ObjectRef, Problem
+from reconcilers.model import Generated, ObjectRef, Problem
 from resources.core import Namespace
 from resources.errors import shortened
 from resources.meta import ObjectMeta, OwnerReference
@@ -26,11 +26,12 @@ from resources.ovnk.cni import (
     CniConfig,
     CniEvpn,
     CniVrf,
+    default_config,
     parse_cni,
     parse_subnets,
 )
 from resources.ovnk.evpn import EvpnVrf
-from resources.ovnk.kinds import CLUSTER_NETWORK, NETWORK_ATTACHMENT
+from resources.ovnk.kinds import CLUSTER_NETWORK, NETWORK_ATTACHMENT, ROUTE_ADVERTISEMENTS
 from resources.ovnk.nad import NetworkAttachmentDefinition
 from resources.ovnk.networks import ClusterUserDefinedNetwork, NetworkSpec
 
@@ -65,27 +66,27 @@ class Network(NamedTuple):
 
     @property
     def shown_name(self) -> str:
-        """The name for people."""
+        """The name of this attached network for people."""
         return self.cluster_network or self.name
 
     @property
     def is_layer2(self) -> bool:
-        """True if hosts share the subnets."""
+        """True if the nodes share the subnets of this attached network."""
         return self.topology == "layer2"
 
     @property
     def is_evpn(self) -> bool:
-        """True if hosts are connected by EVPN."""
+        """True if EVPN connects the nodes of this attached network."""
         return self.transport == EVPN and self.evpn is not None
 
     @property
     def is_no_overlay(self) -> bool:
-        """True if hosts route to each other without tunnels."""
+        """True if nodes route packets of this attached network to each other without tunnels."""
         return self.transport == NO_OVERLAY
 
     @property
     def ip_networks(self) -> tuple[IpNetwork, ...]:
-        """The subnets, as networks."""
+        """The subnets of this attached network, parsed."""
         return tuple(ipaddress.ip_network(subnet.prefix) for subnet in self.subnets)
 
 
@@ -106,7 +107,7 @@ class Networks(NamedTuple):
     problems: tuple[Problem, ...]
 
     def of_namespaces(self) -> Mapping[str, str]:
-        """Return the primary network of each namespace that has one beside the default network."""
+        """Return the primary network that each namespace is attached to beside the default network."""
         return {
             attachment.row.metadata.namespace: attachment.network.name
             for attachment in self.attachments
@@ -114,12 +115,31 @@ class Networks(NamedTuple):
         }
 
 
+def default_attachment(attachment: Attachment, advertisers: str) -> Generated:
+    """Return the attachment of the default network, as it is written where there is none."""
+    metadata = attachment.row.metadata
+    content: dict[str, Any] = {
+        "apiVersion": NETWORK_ATTACHMENT.api_versions[0],
+        "kind": NETWORK_ATTACHMENT.name,
+        "metadata": {"name": metadata.name, "namespace": metadata.namespace},
+        "spec": {"config": default_config()},
+    }
+    ref = ObjectRef(NETWORK_ATTACHMENT.name, *attachment.row.key)
+    owner = ObjectRef(ROUTE_ADVERTISEMENTS.name, "", advertisers)
+    return Generated(ref, owner, content)
+
+
 def vrf_name(cluster_network: str, network_id: str) -> str | None:
-    """Return the VRF of a network; None where its number is not known and is a part of the name."""
+    """Return the VRF of an attached network; None where its number is not known and is needed."""
     if len(cluster_network) <= LONGEST_VRF and cluster_network != DEFAULT:
         return cluster_network
     is_number = network_id.isascii() and network_id.isdigit()
     return f"mp{int(network_id)}-udn-vrf" if is_number else None
+
+
+def is_default_vrf(vrf: str) -> bool:
+    """True for the name of the default VRF, that of the default network."""
+    return vrf in ("", DEFAULT)
 
 
 def networks(
@@ -129,7 +149,7 @@ def networks(
     uplinks: Mapping[str, str],
     of_manifests: Iterable[NetworkAttachmentDefinition] = (),
 ) -> Networks:
-    """Return the networks of attachments; ``default`` is that of the one in ``namespace``.
+    """Return the attached networks: of NetworkAttachmentDefinitions, and the default network.
 
     ``of_manifests`` are used where there are no ``rows``; ``uplinks`` belong to
     ClusterUserDefinedNetworks.
@@ -185,7 +205,7 @@ def _network(
 
 
 def of_config(config: CniConfig, name: str, vrf: str, owner: str) -> Network:
-    """Return the network of a CNI configuration; one with wrong subnets has an error."""
+    """Return the attached network of a CNI configuration; one with wrong subnets has an error."""
     error, subnets = "", tuple[ClusterSubnet, ...]()
     try:
         subnets = parse_subnets(config.subnets, layer3=config.topology == "layer3")
@@ -219,7 +239,7 @@ def of_manifests(
 
 
 def attachment(row: ClusterUserDefinedNetwork, namespace: str) -> NetworkAttachmentDefinition:
-    """Return the attachment of a namespace to a ClusterUserDefinedNetwork."""
+    """Return the attachment of a namespace to the network of a ClusterUserDefinedNetwork."""
     name = row.metadata.name
     owner = OwnerReference(
         api_version=CLUSTER_NETWORK.api_versions[0],
@@ -272,7 +292,7 @@ def _vrf(vrf: EvpnVrf | None) -> CniVrf | None:
 
 @functools.lru_cache(maxsize=256)
 def overlapping_networks(networks: tuple[Network, ...]) -> tuple[Network, Network] | None:
-    """Return two networks of pods with a common address, if there are any."""
+    """Return two attached networks with a common address of Pods, if there are any."""
     ordered = sorted(
         ((subnet, network) for network in networks for subnet in network.ip_networks),
         key=lambda item: (item[0].version, item[0].network_address, item[0].prefixlen),
