@@ -48,7 +48,7 @@ class Reason(NamedTuple):
 
 
 def family_not_enabled(family: Family) -> Reason:
-    """Return why no address of a family is advertised by the node."""
+    """Return why no candidate of Antrea of this family is advertised: the node has not enabled it."""
     return Reason(FAMILY_NOT_ENABLED, f"the node has no pod CIDR and InternalIP of {family}")
 
 
@@ -66,7 +66,7 @@ class Candidate(NamedTuple):
 
     @property
     def peer_family(self) -> Family | None:
-        """The family of the peers that its route is for: IPv4 for an IPv4-mapped address, as in Go.
+        """The family of peers that this candidate is for: IPv4 for an IPv4-mapped address, as in Go.
 
         The rules for addresses of Services reject it, with a problem.
         """
@@ -76,7 +76,7 @@ class Candidate(NamedTuple):
 
 
 def rejected_candidate(candidate: Candidate, route_set: RouteSet) -> Reason | None:
-    """Return why the routes of a policy do not have a candidate, or None."""
+    """Return why a BGPPolicy's routes do not have a candidate, or None."""
     withheld = candidate.withheld
     if withheld is not None and withheld.reason == FAMILY_NOT_ENABLED:
         return withheld
@@ -93,7 +93,7 @@ def rejected_candidate(candidate: Candidate, route_set: RouteSet) -> Reason | No
 def contributions(
     candidates: Iterable[Candidate], rules: Sequence[RouteSet]
 ) -> Iterator[Contributed]:
-    """Yield the candidates that route sets have."""
+    """Yield the candidates that the route sets of a BGPPolicy have."""
     for candidate in candidates:
         if candidate.family is None or candidate.nlri is None:
             continue
@@ -117,7 +117,7 @@ def contributions(
 def of_service(
     service: Service, slices: Iterable[EndpointSlice], node: str, *, ready_only: bool
 ) -> Iterator[Candidate]:
-    """Yield the addresses of a Service."""
+    """Yield the candidates of a Service for Antrea: one for each of its addresses."""
     spec, ref = service.spec, ref_to(SERVICE, service)
     local: Reason | None = None
     if "Local" in (spec.internal_traffic_policy, spec.external_traffic_policy):
@@ -183,14 +183,14 @@ def _serves(endpoint: Endpoint) -> bool:
 
 
 def of_node(ref: ObjectRef, facts: NodeFacts) -> Iterator[Candidate]:
-    """Yield the pod CIDRs of a node."""
+    """Yield the candidates of a node for Antrea: its pod CIDRs."""
     for family, prefixes in facts.pod_cidrs.items():
         for nlri in prefixes:
             yield Candidate(ref, POD_CIDR, family, nlri)
 
 
 def of_egress(egress: Egress, node: str, *, enabled: bool) -> Iterator[Candidate]:
-    """Yield the address of an Egress."""
+    """Yield the candidate of an Egress: its address."""
     ref, status = ref_to(EGRESS, egress), egress.status
     withheld = None
     if not enabled:
@@ -213,7 +213,7 @@ def candidates(
     _rules: Mapping[str, RouteSet],
     target: Target | None,
 ) -> Iterator[Candidate]:
-    """Yield the addresses of Services, of Egresses and of the node."""
+    """Yield the candidates of Antrea: addresses of Services and Egresses, and the node's pod CIDRs."""
     node = dialect.tables.nodes.get(snapshot, ("", context.node))
     facts = NodeFacts({}, {}) if node is None else node_facts(node)
     for candidate in _of_objects(dialect, snapshot, context.node, facts, target):

@@ -10,7 +10,7 @@ from statedb import Snapshot
 
 
 def cluster_addresses(dialect: Dialect, snapshot: Snapshot, _node: str | None) -> ClusterAddresses:
-    """Return the peers of all BGPPolicies."""
+    """Return the peers' addresses of all BGPPolicies of the cluster: no Service may use them."""
     rows = dialect.tables.of(BGP_POLICY).all(snapshot)
     peers = frozenset(peer.address for row in rows for peer in row.spec.bgp_peers)
     return ClusterAddresses(peers=peers)

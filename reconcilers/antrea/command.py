@@ -53,7 +53,7 @@ ALIASES: Final = {
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
+    """Add the arguments of the command ``waggle antrea``."""
     parser.add_argument(
         "words",
         nargs="+",
@@ -72,7 +72,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, ask: Ask) -> int:
-    """Print a view; returns the exit status."""
+    """Run the command ``waggle antrea``: print a view; returns the exit status."""
     words = [word for i, word in enumerate(args.words) if (i, word) != (0, GET)]
     name = ALIASES.get(words[0], words[0]) if len(words) == 1 else ""
     view = VIEWS.get(name)
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace, ask: Ask) -> int:
 
 
 def table(view: View, items: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the lines of a table in antctl's form: sorted as text; of an empty list an empty line."""
+    """Return the lines of a table of ``waggle antrea`` in antctl's form: sorted as text."""
     if not items:
         return [""]
     rows = sorted([_cell(item.get(key)) for key in view.columns] for item in items)

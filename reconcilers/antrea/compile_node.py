@@ -66,7 +66,7 @@ class Inputs(NamedTuple):
 
 
 def inputs(dialect: AntreaDialect, snapshot: Snapshot, context: NodeContext) -> Inputs:
-    """Read the inputs of a node."""
+    """Read what a node is compiled of: its Node, all BGPPolicies, and the Secret of passwords."""
     tables, key = dialect.tables, secret_key(dialect.of_node.namespace)
     unread = tables.unread_objects.get(snapshot, (SECRET_KIND.name, *key))
     return Inputs(
@@ -92,7 +92,7 @@ class Entry(NamedTuple):
 
 
 def compile_node(inputs: Inputs) -> NodeIntent:
-    """Compile the intent of a node."""
+    """Compile the effective BGPPolicy of a node to an instance, peers and route sets."""
     node = inputs.node
     labels = None if node is None else node.metadata.labels
     choice = choose(inputs.policies, labels, next_fields=inputs.next_fields)
@@ -138,7 +138,7 @@ def compile_node(inputs: Inputs) -> NodeIntent:
 
 
 def annotated(node: Node, text: str) -> ObjectAnnotations:
-    """Return the annotation of a node with its router ID."""
+    """Return the annotation of a node with the router ID that it is compiled with."""
     ref = ObjectRef("Node", "", node.metadata.name)
     return ObjectAnnotations(ref, {ROUTER_ID_ANNOTATION: text}, node.metadata.uid)
 
@@ -151,7 +151,7 @@ def _confederation(policy: BGPPolicy) -> Confederation | None:
 
 
 def distinct(policy: BGPPolicy, problems: list[Problem]) -> list[Entry]:
-    """Return one entry for each address; ``problems`` takes entries of another AS number.
+    """Return one entry of a BGPPolicy's ``bgpPeers`` for each address; others are ``problems``.
 
     Of several entries with the same AS number the last one is used, as in Antrea.
     """
@@ -225,7 +225,7 @@ def _peers(
 
 
 def bfd_profile(bfd: Bfd | None) -> BfdProfile | None:
-    """Return the BFD settings of a peer, in the names of either proposal."""
+    """Return the BFD settings of a BGPPolicy's peer, in the names of either proposal."""
     if bfd is None or not bfd.enabled:
         return None
     receive = bfd.receive_interval_milliseconds or bfd.min_receive_interval_milliseconds
@@ -251,5 +251,5 @@ def _released(peer: BGPPeer) -> BGPPeer:
 
 
 def secret_key(namespace: str) -> tuple[str, str]:
-    """Return namespace and name of the Secret with the passwords."""
+    """Return namespace and name of Antrea's Secret with the passwords, for a node's compilation."""
     return (namespace, SECRET)

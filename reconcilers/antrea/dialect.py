@@ -89,10 +89,10 @@ class AntreaDialect(Dialect):
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """Policies, and Secrets, read or not; the node is followed for every dialect."""
+        """The tables that Antrea's dialect compiles: BGPPolicies, and Secrets, read or not."""
         t = self.tables
         return (t.of(BGP_POLICY), t.secrets, t.unread_objects)
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
-        """Compile the effective policy of the node."""
+        """Compile the effective BGPPolicy of the node, as Antrea's dialect does."""
         return compile_node.compile_node(compile_node.inputs(self, snapshot, context))

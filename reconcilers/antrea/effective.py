@@ -34,7 +34,7 @@ class Choice(NamedTuple):
 def choose(
     policies: Iterable[BGPPolicy], labels: Mapping[str, str] | None, *, next_fields: bool
 ) -> Choice:
-    """Choose the policy of a node with these labels; None: the node does not exist."""
+    """Choose the effective BGPPolicy of a node with these labels; None: there is no such node."""
     chosen: BGPPolicy | None = None
     conditions: list[Condition] = []
     problems: list[Problem] = []

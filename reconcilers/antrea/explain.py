@@ -12,7 +12,7 @@ from resources.antrea.kinds import BGP_POLICY, EGRESS
 
 
 def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
-    """Explain whether a candidate is advertised to a peer, and why."""
+    """Explain by which BGPPolicy a candidate is advertised to a peer, or why it is not."""
     policy = peer.origins[0] if peer.origins else None
     decided: tuple[Reason, ObjectRef | None] | None = _suppressed(candidate, peer)
     if decided is None:

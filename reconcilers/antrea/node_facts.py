@@ -27,7 +27,7 @@ class NodeFacts(NamedTuple):
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """The enabled families."""
+        """The families that a Node has enabled for Antrea."""
         return tuple(sorted(self.transport))
 
 
@@ -41,7 +41,7 @@ class RouterId(NamedTuple):
 
 
 def node_facts(node: Node) -> NodeFacts:
-    """Return the enabled families of a node: with a pod CIDR and an address.
+    """Return the facts of a Node for Antrea: a family is enabled with a pod CIDR and an address.
 
     A node without any pod CIDR has the families of its addresses.
     """
@@ -79,7 +79,7 @@ def _first_addresses(node: Node) -> dict[Family, str]:
 
 
 def router_id(node: Node, facts: NodeFacts) -> RouterId:
-    """Return the router ID: the annotation, the IPv4 transport address, or a hash of the name."""
+    """Return a Node's router ID for Antrea: the annotation, the IPv4 address, or a hash."""
     generated = facts.transport.get(IPV4_UNICAST) or hashed_router_id(node.metadata.name)
     text = node.metadata.annotations.get(ROUTER_ID_ANNOTATION)
     if text is None:
@@ -101,7 +101,7 @@ def _is_router_id(text: str) -> bool:
 
 
 def hashed_router_id(name: str) -> str:
-    """Return the FNV-1a hash of a node's name as a dotted quad, as Antrea does without IPv4."""
+    """Return the FNV-1a hash of a Node's name as router ID, as Antrea does without IPv4."""
     value = _FNV_OFFSET
     for octet in name.encode():
         value = (value ^ octet) * _FNV_PRIME & 0xFFFFFFFF

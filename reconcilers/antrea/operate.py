@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def operate(dialect: AntreaDialect, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-    """Annotate the nodes that have an effective policy and no router ID.
+    """Annotate Nodes with an effective BGPPolicy and no router ID, as the operator's part.
 
     Nothing is written where nothing is stored: `compile_node` shows the annotation of the one node.
     """

@@ -39,7 +39,7 @@ class Passwords:
                 self._keys.setdefault(peer, []).append(key)
 
     def find(self, address: str, asn: int, spelling: str) -> FoundPassword:
-        """Return the password of a peer; ``spelling`` is its address as the policy has it.
+        """Return the password of a BGPPolicy's peer; ``spelling``: its address as the policy has it.
 
         Of several keys the one with the policy's spelling is used, as in Antrea; otherwise the first,
         with a problem. An empty value is no password; a value that TCP MD5 cannot use keeps

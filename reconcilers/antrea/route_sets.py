@@ -38,7 +38,7 @@ class RouteSet(NamedTuple):
 
 
 def route_sets(policy: BGPPolicy, families: Iterable[Family]) -> dict[Family, RouteSet]:
-    """Return the route set of each family."""
+    """Return the route sets of a BGPPolicy: one for the peers of each family."""
     wanted = policy.spec.advertisements
     types = {f"Service{kind}" for kind in (wanted.service.ip_types if wanted.service else ())}
     if wanted.pod is not None:

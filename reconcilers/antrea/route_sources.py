@@ -30,7 +30,7 @@ class AntreaServiceSource(ServiceSource):
         context: NodeContext,
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
-        """Yield the addresses of one Service."""
+        """Yield the addresses of one Service as routes of Antrea."""
         of_service = candidates.of_service(
             service, slices, context.node, ready_only=self._ready_only
         )
@@ -46,7 +46,7 @@ class EgressSource(RowSource[Egress]):
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]
     ) -> Iterator[Contributed]:
-        """Yield the address of one Egress, if it is assigned to the node."""
+        """Yield the address of one Egress, if it is assigned to the node, as a route of Antrea."""
         row = self._table.get(snapshot, key)
         if row is not None:
             of_egress = candidates.of_egress(row, context.node, enabled=True)
@@ -63,7 +63,7 @@ class PodCidrSource(RowSource[Node]):
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]
     ) -> Iterator[Contributed]:
-        """Yield the pod CIDRs; other nodes contribute nothing."""
+        """Yield the node's pod CIDRs as routes of Antrea; other nodes contribute nothing."""
         node = self._table.get(snapshot, key) if key == ("", context.node) else None
         if node is not None:
             of_node = candidates.of_node(self.object(context, key), node_facts(node))

@@ -58,7 +58,7 @@ class RouteView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def policy(context: ViewContext, query: Mapping[str, str]) -> PolicyView:
-    """Return the effective policy. Raises `RefusedError`."""
+    """Return the view ``/bgppolicy`` of Antrea's agent: the policy. Raises `RefusedError`."""
     del query
     row = _instance(context)
     confederation = row.confederation
@@ -73,7 +73,7 @@ def policy(context: ViewContext, query: Mapping[str, str]) -> PolicyView:
 
 
 def peers(context: ViewContext, query: Mapping[str, str]) -> list[PeerView] | None:
-    """Return the peers, IPv4 first, then by address and port. Raises `RefusedError`."""
+    """Return the view ``/bgppeers`` of Antrea's agent: IPv4 first. Raises `RefusedError`."""
     families = _families(query)
     row = _instance(context)
     states = {
@@ -98,7 +98,7 @@ def peers(context: ViewContext, query: Mapping[str, str]) -> list[PeerView] | No
 
 
 def routes(context: ViewContext, query: Mapping[str, str]) -> Iterator[list[RouteView]]:
-    """Return the routes in groups: IPv4 first, by type, length and address. Raises `RefusedError`."""
+    """Return the view ``/bgproutes`` of Antrea's agent, in groups. Raises `RefusedError`."""
     families = _families(query)
     name = _name(_instance(context))
     wanted = query.get(TYPE)

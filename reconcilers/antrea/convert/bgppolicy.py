@@ -75,12 +75,12 @@ class Description(msgspec.Struct, frozen=True):
 
 
 def policy(name: str) -> ObjectRef:
-    """Return the policy with a name, for notes."""
+    """Return the reference to a BGPPolicy that is read or written, for notes of its conversion."""
     return ObjectRef(BGP_POLICY.name, "", name)
 
 
 def read_policy(row: BGPPolicy) -> Description:
-    """Return the content of a policy."""
+    """Return the content of a BGPPolicy in the form that it is converted from."""
     spec, wanted = row.spec, row.spec.advertisements
     types = wanted.service.ip_types if wanted.service is not None else ()
     path = "spec.advertisements.service"
@@ -118,7 +118,7 @@ def _neighbor(peer: BGPPeer, path: str) -> Neighbor:
 
 
 def to_bgppolicy(given: Description, notes: Notes) -> list[dict[str, Any]]:
-    """Return the policy, after the Node that gets an annotation."""
+    """Return the BGPPolicy that a description is converted to, after the Node with an annotation."""
     name, process = given.name, given.processes[0] if given.processes else None
     if process is None:
         notes.add(policy(name), "spec.bgpConfigurations", "is empty: there is no process")

@@ -69,7 +69,7 @@ _PEER_FIELDS: Final = frozenset(
 
 
 def is_draft(value: Any) -> bool:  # noqa: ANN401  JSON
-    """Return whether an object is a draft: of the group `DRAFT_GROUP`, or of a draft's form."""
+    """Return whether an object is a draft of BGPPolicy: of `DRAFT_GROUP`, or of a draft's form."""
     if not isinstance(value, dict):
         return False
     if CONFIGURATIONS in value and "kind" not in value:
@@ -81,7 +81,7 @@ def is_draft(value: Any) -> bool:  # noqa: ANN401  JSON
 
 
 def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
-    """Read a draft; a field of no known form is a note."""
+    """Read a draft of BGPPolicy; a field of no known form is a note."""
     metadata = _object(value.get("metadata"))
     name = str(metadata.get("name") or DEFAULT_NAME)
     spec, path = _object(value.get("spec")), "spec"
@@ -132,7 +132,7 @@ class _Reader:
             self._note(_join(path, field), "is not converted: no draft has this field")
 
     def process(self, given: Mapping[str, Any], path: str) -> Process:
-        """Read one process."""
+        """Read one BGP process of a draft of BGPPolicy."""
         # Fields of the metadata are beside the fields of a misplaced spec.
         known = given.keys() if path == "metadata" else _PROCESS_FIELDS
         self._note_unknown(given, known, path)

@@ -20,7 +20,7 @@ LABEL: Final = "bgp-policy"
 
 
 def to_cilium(given: Description, notes: Notes) -> list[dict[str, Any]]:
-    """Return the objects of a policy."""
+    """Return the equivalent objects of Cilium's API v2 of a BGPPolicy's content."""
     instances, objects = [], []
     for i, process in enumerate(given.processes):
         name = given.name if len(given.processes) == 1 else f"{given.name}-{i}"
