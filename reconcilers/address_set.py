@@ -42,12 +42,12 @@ class AddressSet(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> AddressSet:
-        """Return a set of addresses, prefixes and ranges (``A-B``); other texts are ignored."""
+        """Return the set of addresses, prefixes and ranges (``A-B``); other texts are ignored."""
         return finish(cls.gather(texts))
 
     @classmethod
     def gather(cls, texts: Iterable[str]) -> Slices[AddressSet]:
-        """Return the same in slices."""
+        """Return the address set of such texts, parsed in slices."""
         ranges: dict[int, list[Range]] = {4: [], 6: []}
         for number, text in enumerate(texts, 1):
             parsed = _parse(text)
@@ -62,7 +62,7 @@ class AddressSet(msgspec.Struct, frozen=True):
         return bool(self.ipv4.first or self.ipv6.first)
 
     def covers(self, family: Family, nlri: bytes) -> bool:
-        """True if the address of a host route is in the set."""
+        """True if the address of a host route is in this address set."""
         ranges = self.ipv4 if family == IPV4_UNICAST else self.ipv6
         if not ranges.first:
             return False
@@ -71,19 +71,19 @@ class AddressSet(msgspec.Struct, frozen=True):
         return at >= 0 and value <= ranges.last[at]
 
     def text_of(self, family: Family, nlri: bytes) -> str:
-        """Return the range with the address of a host route, which is in the set, as text."""
+        """Return the range of this set with the address of a host route, which is in it, as text."""
         ranges, bits = (self.ipv4, 32) if family == IPV4_UNICAST else (self.ipv6, 128)
         at = bisect_right(ranges.first, int.from_bytes(nlri[1:], "big")) - 1
         return _text(ranges.first[at], ranges.last[at], bits)
 
     def texts(self) -> Iterator[str]:
-        """Yield the ranges as text: an address, a prefix, or ``A-B``."""
+        """Yield the ranges of this address set as text: an address, a prefix, or ``A-B``."""
         for ranges, bits in ((self.ipv4, 32), (self.ipv6, 128)):
             for first, last in zip(*ranges, strict=True):
                 yield _text(first, last, bits)
 
     def host_routes(self, at_most: int) -> set[bytes] | None:
-        """Return the addresses as host routes; None if they are more than a number."""
+        """Return the addresses of this set as host routes; None if they are more than a number."""
         size = 0
         routes: set[bytes] = set()
         for ranges, bits in ((self.ipv4, 32), (self.ipv6, 128)):
@@ -96,7 +96,7 @@ class AddressSet(msgspec.Struct, frozen=True):
         return routes
 
     def union(self, *others: AddressSet) -> AddressSet:
-        """Return the addresses of all sets."""
+        """Return one address set with the addresses of all sets."""
         given = [addresses for addresses in (self, *others) if addresses]
         if len(given) < 2:
             return given[0] if given else self
@@ -106,7 +106,7 @@ class AddressSet(msgspec.Struct, frozen=True):
         )
 
     def difference(self, other: AddressSet) -> AddressSet:
-        """Return the ranges by which two sets differ."""
+        """Return the ranges by which two address sets differ."""
         if self == other:
             return AddressSet()
         return AddressSet(

@@ -25,7 +25,7 @@ def age_by_name(created: str, ref: ObjectRef) -> Age:
 
 
 def in_utc(created: str) -> str:
-    """Return a time as an API server writes it: a manifest may have an offset."""
+    """Return a creationTimestamp in UTC, so that ages compare: a manifest may have an offset."""
     if not created or created.endswith("Z"):
         return created
     try:

@@ -30,7 +30,7 @@ def reconcile_error(
     all_objects: bool = False,
     outdated: bool = False,
 ) -> RequestError:
-    """Return the error of an object whose request failed; ``reason`` replaces that of the request."""
+    """Return the error of an object whose request to the API server failed; ``reason`` replaces its."""
     retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
     failed = RequestError(what, reason or str(error), min(retry_after, LONGEST_RETRY_AFTER_SECONDS))
     failed.all_objects, failed.outdated = all_objects, outdated
@@ -38,12 +38,12 @@ def reconcile_error(
 
 
 def key_of(ref: ObjectRef) -> ObjectKey:
-    """Return the key of an object: kind, namespace, name."""
+    """Return the key of an object that is reconciled with an API server: kind, namespace, name."""
     return (ref.kind, ref.namespace, ref.name)
 
 
 def kind_of(kinds: Kinds, key: ObjectKey) -> Kind[Any]:
-    """Return the kind of an object. Raises LookupError."""
+    """Return the kind of an object, by its key for the API server. Raises LookupError."""
     kind = kinds.named(key[0])
     if kind is None:
         raise LookupError(f"no table has {ObjectRef(*key)}")
@@ -51,6 +51,6 @@ def kind_of(kinds: Kinds, key: ObjectKey) -> Kind[Any]:
 
 
 def path_of(kinds: Kinds, key: ObjectKey) -> str:
-    """Return the URL path of an object. Raises LookupError."""
+    """Return the URL path of an object on the API server, by its key. Raises LookupError."""
     _, namespace, name = key
     return kind_of(kinds, key).object_path(name, namespace)

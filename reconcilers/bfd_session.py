@@ -70,7 +70,7 @@ class BfdSession(msgspec.Struct, frozen=True, order=True, kw_only=True):
 
     @property
     def up(self) -> bool:
-        """Whether the path is known to work."""
+        """Whether the path of this BFD session is known to work."""
         return self.state == UP
 
 

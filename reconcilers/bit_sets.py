@@ -12,7 +12,7 @@ ROWS_AT_ONCE: Final = 512
 
 
 def bits_of(numbers: Iterable[int]) -> int:
-    """Return the set of some numbers."""
+    """Return some numbers as a bit set: an integer with a bit for each."""
     bits = 0
     for number in numbers:
         bits |= 1 << number
@@ -20,7 +20,7 @@ def bits_of(numbers: Iterable[int]) -> int:
 
 
 def members(bits: int) -> Iterator[int]:
-    """Iterate over the numbers of a set, the smallest first."""
+    """Iterate over the numbers of a bit set, the smallest first."""
     while bits:
         low = bits & -bits
         yield low.bit_length() - 1
@@ -28,23 +28,23 @@ def members(bits: int) -> Iterator[int]:
 
 
 def first(bits: int) -> int:
-    """Return the smallest number of a set; -1 if it is empty."""
+    """Return the smallest number of a bit set; -1 if it is empty."""
     return (bits & -bits).bit_length() - 1
 
 
 def following(bits: int, number: int) -> int:
-    """Return the smallest number of a set above a given number, or the smallest of all."""
+    """Return the smallest number of a bit set above a given number, or the smallest of all."""
     return first(bits >> number + 1 << number + 1 or bits)
 
 
 def chosen(items: Sequence[T], bits: int) -> Iterator[T]:
-    """Iterate over the items whose numbers are in a set: for sets with many of them."""
+    """Iterate over the items whose numbers are in a bit set: for sets with many of them."""
     # The digits of the number, the first item at the end.
     return compress(items, map(int, f"{bits:b}"[::-1]))
 
 
 def transposed(rows: Sequence[int], width: int) -> list[int]:
-    """Return a set for each number below ``width``: the rows that have it."""
+    """Return a bit set for each number below ``width``: the rows (bit sets) that have it."""
     columns = [0] * width
     for begin in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[begin : begin + ROWS_AT_ONCE]

@@ -117,7 +117,7 @@ class _NodeProblems(NamedTuple):
         settings: OfflineSettings,
         nodes: Iterable[str],
     ) -> OfflineIntent | None:
-        """Compile manifests for nodes, or for all, and add the problems; returns the last result."""
+        """Compile the manifests to check for nodes, or for all, and add the problems of the nodes."""
         compiled = None
         for names in _node_groups(loaded, dialects, settings, nodes):
             self.nodes.extend(names)
@@ -130,7 +130,7 @@ class _NodeProblems(NamedTuple):
         return compiled
 
     def add_without_effect(self, compiled: OfflineIntent | None) -> None:
-        """Add what has no effect, on all of the nodes."""
+        """Add the problems of manifests that have no effect, on all of the nodes."""
         for problem in compiled.without_effect() if compiled is not None else ():
             self._of_content(problem)["nodes"] += self.nodes
 
@@ -161,7 +161,7 @@ class _NodeProblems(NamedTuple):
         return self.by_content.setdefault(key, {**content, "nodes": []})
 
     def in_order(self) -> list[Json]:
-        """Return the problems in the order of their objects."""
+        """Return the problems of the checked manifests in the order of their objects."""
         ordered = [
             {**problem, "nodes": sorted(set(problem["nodes"]))}
             for problem in self.by_content.values()

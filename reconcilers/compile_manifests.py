@@ -51,14 +51,14 @@ class OfflineSettings(msgspec.Struct, frozen=True):
 
 
 def kinds_of(dialects: Iterable[type[Dialect]]) -> Kinds:
-    """Return all kinds that dialects and their operators read, and Kubernetes' own kinds."""
+    """Return all kinds that manifests are compiled of: of dialects, their operators, and Kubernetes."""
     groups: list[Sequence[Kind[Any]]] = [core.KINDS]
     groups += [(*dialect.kinds, *dialect.cluster_kinds) for dialect in dialects]
     return Kinds(*groups, (NODE_NETWORK,))
 
 
 def store(db: Database, tables: Tables, loaded: Loaded) -> None:
-    """Write the objects and problems of manifests into empty tables."""
+    """Write the objects and problems of loaded manifests into empty tables, to be compiled."""
     for kind, event in loaded.replacements:
         table = tables.of(kind)
         with db.write(table) as txn:
@@ -70,7 +70,7 @@ def store(db: Database, tables: Tables, loaded: Loaded) -> None:
 
 
 def unknown_node(node: str, known: Collection[str]) -> str:
-    """Return a sentence with the nearest names, where not all are listed, and with others."""
+    """Return a sentence that manifests have no such Node to compile for, with the nearest names."""
     near = difflib.get_close_matches(node, sorted(known), SHOWN_NAMES)
     first = near if len(known) > SHOWN_NAMES else []
     names = list(dict.fromkeys([*first, *sorted(known)]))
@@ -144,13 +144,13 @@ class OfflineIntent:
         self._run()
 
     def state(self) -> NodeState:
-        """Return what the node is to do."""
+        """Return the state of the node that these manifests are compiled to."""
         snapshot = self.db.snapshot()
         password_of = self._passwords.reader(snapshot)
         return node_state(snapshot, self.resources, self.intent, password_of, bfd=self.settings.bfd)
 
     def unknown_node(self) -> str:
-        """Return a sentence if manifests have Nodes and not this one, or nothing; else ``""``."""
+        """Return a sentence if the compiled manifests have Nodes and not this one; else ``""``."""
         names = {row.metadata.name for row in self.resources.nodes.all(self.db.snapshot())}
         if self._is_empty:
             return f"there is no Node {self.settings.node}: there are no manifests"
@@ -159,15 +159,15 @@ class OfflineIntent:
         return unknown_node(self.settings.node, names)
 
     def document(self) -> Json:
-        """Return the document of ``waggle render``, without what dialects add to it."""
+        """Return the document of ``waggle render`` without the additions of dialects."""
         return document(self.db.snapshot(), self.settings.node, self.resources, self.intent)
 
     def rendered(self) -> list[Json]:
-        """Return the objects that dialects add to ``generated`` (`Rendering`)."""
+        """Return the objects that dialects add to ``generated`` of compiled manifests (`Rendering`)."""
         return list(self._compiler.rendered())
 
     def whole_document(self) -> Json:
-        """Return the document of ``waggle render``."""
+        """Return the document of ``waggle render`` of compiled manifests."""
         whole = self.document()
         return whole | {"generated": [*whole["generated"], *self.rendered()]}
 
@@ -177,7 +177,7 @@ class OfflineIntent:
         host: Host | None = None,
         unknown: set[str] | None = None,
     ) -> Json:
-        """Return what would stand in the kernel if peers announced these routes.
+        """Return the kernel's routes for compiled manifests, if peers announced these routes.
 
         ``host`` is that of the node where the manifests do not describe it. With ``unknown`` names of
         no peer are added to it, and no error. Raises
@@ -201,7 +201,7 @@ class OfflineIntent:
         )
 
     def without_effect(self) -> list[Json]:
-        """Return the problems of objects and references without effect (`Admission.without_effect`)."""
+        """Return problems of compiled objects without effect (`Admission.without_effect`)."""
         snapshot = self.db.snapshot()
         return [
             problem_item(problem)
@@ -210,7 +210,7 @@ class OfflineIntent:
         ]
 
     def explainer(self) -> Explainer:
-        """Return what explains the intent."""
+        """Return the explainer of the intent that these manifests are compiled to."""
         return self._compiler.explainer()
 
 

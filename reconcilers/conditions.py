@@ -16,7 +16,7 @@ from resources import metav1
 
 
 def encode(wanted: Condition, before: metav1.Condition | None, time: str) -> metav1.Condition:
-    """Encode a condition; ``time`` (RFC 3339) is its transition time if the status has changed."""
+    """Encode a condition as metav1.Condition; ``time``: its transition time if the status changes."""
     status: Literal["True", "False"] = "True" if wanted.status else "False"
     is_unchanged = before is not None and before.status == status
     return metav1.Condition(
@@ -44,7 +44,7 @@ def decode(content: Mapping[str, Any] | None) -> dict[str, metav1.Condition]:
 
 
 def with_times(status: Any, known: Mapping[str, metav1.Condition]) -> Any:  # noqa: ANN401
-    """Return a status struct whose conditions keep their known transition times.
+    """Return a status whose conditions keep the transition times of known conditions.
 
     A condition keeps the time of a known one with the same type and status.
     """

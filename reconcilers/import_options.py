@@ -33,10 +33,10 @@ class ImportOptions:
 
         @property
         def imports(self) -> tuple[str, ...]:
-            """The prefixes as they are written."""
+            """The prefixes of an import option such as `--cilium-import`, as they are written."""
 
     def check_imports(self, flag: str) -> None:
-        """Check the prefixes. Raises `InvalidOption`."""
+        """Check the prefixes of an import option such as `--cilium-import`. Raises `InvalidOption`."""
         try:
             _ = self.import_rules
         except ValueError as error:
@@ -44,13 +44,13 @@ class ImportOptions:
 
     @property
     def import_rules(self) -> tuple[PrefixRule, ...]:
-        """The rules of accepted prefixes, each once. Raises ValueError."""
+        """The rules of the prefixes of an import option, each once. Raises ValueError."""
         texts = (text.strip() for value in self.imports for text in value.split(","))
         return rules(text for text in texts if text)
 
 
 def rules(texts: Iterable[str]) -> tuple[PrefixRule, ...]:
-    """Return the rules of texts such as ``10.0.0.0/8 ge 16 le 24``. Raises ValueError."""
+    """Return the rules of an import option: ``10.0.0.0/8 ge 16 le 24``, .... Raises ValueError."""
     given = list(texts)
     if not given:
         return ()

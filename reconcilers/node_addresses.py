@@ -29,7 +29,7 @@ def next_hops_of(node: Node | None, session: str | None) -> tuple[NextHop, ...]:
 def node_address(
     node: Node | None, family: type[ipaddress.IPv4Address | ipaddress.IPv6Address]
 ) -> str | None:
-    """Return the node's address of a family, the internal one first."""
+    """Return an address of a Node of a family, the internal one first; None without one."""
     if node is None:
         return None
     for wanted in ("InternalIP", "ExternalIP"):

@@ -24,7 +24,7 @@ class OfTables(Generic[T]):
         self._last: tuple[list[object], str, T] | None = None
 
     def of(self, snapshot: Snapshot, namespace: str) -> T:
-        """Return the value of the objects of a namespace."""
+        """Return the value of the tables for a namespace; the kept one while no table has changed."""
         # Not the revisions: a trial uses its numbers again, with other rows.
         versions: list[object] = [*map(snapshot.state, self._tables)]
         last = self._last

@@ -18,7 +18,7 @@ DOWN_SECONDS: Final = 45.0
 
 
 def is_tried(session: PeerStatus) -> bool:
-    """Return whether a session that is not Established is tried, or is waited for."""
+    """Return whether a session that is not Established is tried, or waited for, and can be overdue."""
     return session.state != "Idle" or session.retry_in is not None
 
 
@@ -41,6 +41,6 @@ def _due(session: PeerStatus) -> float:
 
 
 def describe(session: PeerStatus) -> str:
-    """Return why a session does not come up, with the likely cause, as a sentence without its end."""
+    """Return why an overdue session is down, with the likely cause, as a sentence without its end."""
     reason = session.reason or "unknown"
     return f"{reason}; likely {session.likely_cause}" if session.likely_cause else reason

@@ -34,7 +34,7 @@ class UnreadableFileError(Exception):
 
 
 def added(before: Loaded, after: Loaded) -> Loaded:
-    """Return the manifests before with those after applied on top, as ``kubectl apply`` does.
+    """Return the manifests to plan for: the former with the new ones on top, as ``kubectl apply`` does.
 
     An invalid object leaves the one before in effect; an applied object has the problems
     of its new manifest.
@@ -57,7 +57,7 @@ def added(before: Loaded, after: Loaded) -> Loaded:
 def referenced_secrets(
     loaded: Loaded, dialects: Iterable[type[Dialect]], settings: OfflineSettings, kinds: Kinds
 ) -> Iterator[ObjectKey]:
-    """Yield namespace and name of the Secrets that objects refer to, of dialects with Secrets."""
+    """Yield namespace and name of the Secrets that the manifests of a plan refer to."""
     db = Database()
     tables = Tables(db, kinds)
     store(db, tables, loaded)
@@ -82,7 +82,7 @@ def plan_manifests(
     received: ReceivedRoutes | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Plan:
-    """Return the plan of these nodes, by default of all Nodes in either of both.
+    """Return the plan between two sets of manifests for these nodes, by default for all Nodes.
 
     Where neither has one, of a node without labels. With ``received`` also the routes that would stand
     in the kernel if the peers of the node announced these. ``progress`` is called before each node with
@@ -115,7 +115,7 @@ def plan_from_state(
     kernel: KernelInputs | None = None,
     received: ReceivedRoutes | None = None,
 ) -> Plan:
-    """Return the plan of a node that has this state of an agent, if it had these manifests.
+    """Return the plan of a node from the state of its agent to these manifests.
 
     The state has no passwords: ``changed_passwords`` returns which peers have another one than these.
     With ``kernel`` and ``received`` also the routes in the kernel, if the peers announce these. Raises
@@ -159,7 +159,7 @@ def _hides_objects(problem: SourceProblem) -> bool:
 
 
 def node_names(*manifests: Loaded) -> set[str]:
-    """Return the names of all Nodes."""
+    """Return the names of all Nodes of the manifests of a plan."""
     return set(_names(manifests))
 
 

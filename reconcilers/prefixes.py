@@ -11,19 +11,19 @@ __all__ = ["aggregate", "covered", "covers", "host_route"]
 
 
 def host_route(text: str) -> tuple[Family, bytes]:
-    """Return the host route of an address that was validated."""
+    """Return the host route of a valid address: its family, and the prefix as wire bytes."""
     if ":" in text:
         return IPV6_UNICAST, b"\x80" + inet_pton(AF_INET6, text)
     return IPV4_UNICAST, b"\x20" + inet_pton(AF_INET, text)
 
 
 def covers(prefix: bytes, nlri: bytes) -> bool:
-    """True if ``nlri`` is ``prefix`` or more specific; both are of one family."""
+    """True if a prefix is the other or within it, as wire bytes of one family."""
     return nlri[0] >= prefix[0] and aggregate(nlri, prefix[0]) == prefix
 
 
 def covered(nlri: bytes, prefixes: Iterable[bytes]) -> bool:
-    """True if a prefix is within one of several."""
+    """True if a prefix is within one of several prefixes, as wire bytes."""
     return any(covers(prefix, nlri) for prefix in prefixes)
 
 

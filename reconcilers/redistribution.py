@@ -32,11 +32,11 @@ class Redistribution(NamedTuple):
         return f"redistribute table-direct {str(self.table).removeprefix('table ')}: {rules}"
 
     def permits(self, family: Family, nlri: bytes) -> bool:
-        """Return whether a prefix is permitted, if the kernel has such a route."""
+        """Return whether this redistribution permits a prefix, if the kernel has such a route."""
         return is_permitted(self.permitted, family, nlri)
 
     def prefixes(self, routes: Iterable[KernelRoute]) -> Iterator[tuple[Family, bytes]]:
-        """Yield the prefixes of routes that are redistributed."""
+        """Yield the prefixes of the kernel's routes that are redistributed."""
         for route in routes:
             if not self.table.has(route) or route.protocol == BGP_PROTOCOL:
                 continue
@@ -52,7 +52,7 @@ def _is_routed(prefix: str) -> bool:
 
 
 def is_permitted(rules: Iterable[PrefixRule], family: Family, nlri: bytes) -> bool:
-    """Return whether a rule covers a prefix."""
+    """Return whether a rule of a redistribution permits a prefix."""
     for rule in rules:
         of, prefix = prefix_to_wire(rule.prefix)
         if of != family or not covers(prefix, nlri):

@@ -26,7 +26,7 @@ MAX_NAMES: Final = 32
 def round_span(
     tracer: Tracer, name: str, causes: Sequence[SpanContext]
 ) -> AbstractContextManager[Span]:
-    """Start the span of a round, and make it the current one.
+    """Start the span of a round (OpenTelemetry), and make it the current one.
 
     Of a trace that is not recorded the cause is the current span, and none is started: where few traces
     are sampled, most rounds.
@@ -47,7 +47,7 @@ def step_span(tracer: Tracer, name: str) -> AbstractContextManager[Span] | None:
 
 
 def start_round_span(tracer: Tracer, name: str, causes: Sequence[SpanContext]) -> Span:
-    """Start the span of work that goes on elsewhere; the caller ends it."""
+    """Start the span of a round's work that goes on elsewhere; the caller ends it."""
     context, links = _origin(causes)
     return tracer.start_span(name, context=context, links=links)
 
@@ -69,7 +69,7 @@ def describe_objects(
     keys: Collection[tuple[str, ...]],
     failing: Mapping[tuple[str, ...], ReconcileStatus],
 ) -> None:
-    """Name the objects of a reconciler's step in its span, and the first failing one."""
+    """Name the objects of a step in the span of its round, and the first failing one."""
     if not span.is_recording():
         return
     span.set_attribute("waggle.objects", ["/".join(key) for key in islice(keys, MAX_NAMES)])

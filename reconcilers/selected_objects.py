@@ -33,7 +33,7 @@ class SelectedObjects(Generic[T]):
         self._groups: dict[Hashable, int] = {}
 
     def of(self, labels: Mapping[str, str]) -> Selected[T]:
-        """Return the objects of a node with these labels."""
+        """Return the objects that select a node with these labels."""
         values = tuple(map(labels.get, self._labels))
         selected = self._known.get(values)
         if selected is None:

@@ -39,11 +39,11 @@ class Pieces:
         """The number of full slices."""
 
     def begin(self) -> None:
-        """Begin a slice, at the start of a run."""
+        """Begin a slice of work, at the start of a run."""
         self._left = self._size
 
     def fill_slice(self, pieces: int = 1) -> bool:
-        """Count pieces that are done; True if the slice is full, and the next one begins."""
+        """Count pieces of work that are done; True if the slice is full, and the next one begins."""
         self._left -= pieces
         if self._left > 0:
             return False
@@ -53,20 +53,20 @@ class Pieces:
 
 
 def sliced(answer: T | Slices[T]) -> Slices[T]:
-    """Return an answer that may be work in slices."""
+    """Return an answer that may be work in slices, or a value at once."""
     if isinstance(answer, Generator):
         return (yield from answer)
     return answer
 
 
 def at_once(value: T) -> Slices[T]:
-    """Return a value without a slice."""
+    """Return a value as work in slices, without a slice."""
     yield from ()
     return value
 
 
 def quick(items: Collection[T], pieces: Pieces) -> Iterator[list[T] | None]:
-    """Iterate over lists of items, a quick step each; None where a slice is full."""
+    """Iterate over lists of items, a quick step of sliced work each; None where a slice is full."""
     if len(items) <= SLICE_PIECES:
         # Most are few: not a generator, which is called again for its end.
         full = bool(items) and pieces.fill_slice(1 + len(items) // QUICK_PER_PIECE)
@@ -84,7 +84,7 @@ def _quick(rest: Iterator[T], pieces: Pieces) -> Iterator[list[T] | None]:
 def changes_of(
     iterator: ChangeIterator[T], snapshot: Snapshot, pieces: Pieces
 ) -> Iterator[list[Change[T]] | None]:
-    """Iterate over lists of a table's changes, a quick step each; None where a slice is full.
+    """Iterate over lists of a table's changes as sliced work; None where a slice is full.
 
     The changes are seen at the end: changes of an abandoned iteration come again.
     """
@@ -97,7 +97,7 @@ def changes_of(
 
 
 def settled(answer: T | Awaitable[T]) -> Slices[T]:
-    """Return an answer; a coroutine is awaited."""
+    """Return an answer within work in slices; a coroutine is awaited."""
     # Not isinstance: the abstract class takes longer than most answers.
     if hasattr(answer, "__await__"):
         return (yield from answer.__await__())
@@ -116,7 +116,7 @@ class Turns(Generic[T]):
 
 
 def merged(runs: list[list[C]], pieces: Pieces) -> Slices[list[C]]:
-    """Merge sorted lists pairwise, until they are one."""
+    """Merge sorted lists pairwise, in slices, until they are one."""
     while len(runs) > 1:
         pairs: list[list[C]] = []
         for at in range(0, len(runs), 2):
@@ -129,7 +129,7 @@ def merged(runs: list[list[C]], pieces: Pieces) -> Slices[list[C]]:
 
 
 def finish(slices: Slices[T]) -> T:
-    """Do all slices at one go; nothing in them can wait for the event loop."""
+    """Do all slices of work at one go; nothing in them can wait for the event loop."""
     while True:
         try:
             if next(slices) is not None:

@@ -47,7 +47,7 @@ BY_PASSWORD = "by-password"  # noqa: S105  the name of an index
 
 
 def object_id(ref: ObjectRef) -> str:
-    """Return the key of an object in indexes."""
+    """Return the key of an object in the indexes of the intent's tables."""
     return f"{ref.kind}/{ref.namespace}/{ref.name}"
 
 
@@ -107,7 +107,7 @@ def _annotations_item(row: ObjectAnnotations) -> Json:
 
 
 def problem_item(row: Problem) -> Json:
-    """Return a problem of the intent as JSON."""
+    """Return a row of the intent's table of problems as JSON."""
     return {
         "objects": [str(ref) for ref in row.objects],
         "field": row.field,
@@ -170,11 +170,11 @@ class RowKind(Generic[T]):
         def __get__(self, tables: IntentTables | None, owner: type) -> RowKind[T] | Table[T]: ...
 
     def create(self, db: Database) -> Table[T]:
-        """Add the table to a database."""
+        """Add the table of this kind of intent row to a database."""
         return db.table(self._table, self._primary, self._indexes)
 
     def rendered(self, rows: Iterable[T]) -> list[Any]:
-        """Return rows in the form of ``waggle render``."""
+        """Return rows of this kind of intent row in the form of ``waggle render``."""
         return (
             [] if self.item is None else [self.item(row) for row in sorted(rows, key=self._order)]
         )
@@ -296,7 +296,7 @@ class IntentTables:
         """The tables that the compiler writes."""
 
     def of(self, kind: RowKind[T]) -> Table[T]:
-        """Return the table of a kind."""
+        """Return the table of a kind of intent row."""
         table: Table[T] = getattr(self, kind.name)
         return table
 
@@ -325,14 +325,14 @@ class IntentTables:
         return kinds
 
     def clear(self, db: Database) -> None:
-        """Delete the rows that a compiler compares with what it remembers: a new compiler begins."""
+        """Delete the intent rows that a compiler compares with former ones: a new compiler begins."""
         tables = [self.of(kind) for kind in KINDS if kind.cleared]
         with db.write(*tables) as txn:
             for table in tables:
                 table.delete_all(txn)
 
     def rendered(self, snapshot: Snapshot) -> dict[str, list[Any]]:
-        """Return the rows of all kinds with a form in ``waggle render``, by the name of the kind."""
+        """Return the rows of all intent tables with a form in ``waggle render``, by kind."""
         return {
             kind.shown_as or kind.name: kind.rendered(self.of(kind).all(snapshot))
             for kind in KINDS
@@ -356,7 +356,7 @@ def marked(
     *,
     by_operator: bool = False,
 ) -> dict[RowKind[Any], list[Any]]:
-    """Return the rows of a dialect's intent by kind, with the name of the dialect."""
+    """Return a dialect's intent as rows of the intent tables by kind, with the name of the dialect."""
     rows: dict[RowKind[Any], list[Any]] = {}
     for kind in kinds:
         given = getattr(intent, kind.name)

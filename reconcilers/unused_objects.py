@@ -32,12 +32,12 @@ class UnusedObjects(msgspec.Struct, frozen=True):
 
     @property
     def objects(self) -> str:
-        """The objects, for people: ``2 FRRConfiguration, 1 BFDProfile``."""
+        """The objects of a dialect that is off, for people: ``2 FRRConfiguration, 1 BFDProfile``."""
         return ", ".join(f"{number} {kind}" for kind, number in self.counts)
 
     @property
     def message(self) -> str:
-        """A sentence without its end, for people."""
+        """A sentence about the unused objects of a dialect that is off, without its end."""
         return f"not read: {self.objects} ({self.title} is off; {self.flag} switches it on)"
 
 
@@ -56,7 +56,7 @@ class UnusedObjectsTable:
         self._flag = flag
 
     def put(self, counts: ObjectCounts) -> None:
-        """Replace the rows; ``counts`` may have kinds of other APIs."""
+        """Replace the rows of the table of unused objects; ``counts`` may have kinds of other APIs."""
         rows = []
         for dialect in self.dialects if counts else ():
             numbers = {
