@@ -22,27 +22,27 @@ class Answers:
         """When the writer was last heard, or the first of these messages was sent."""
 
     def begin(self) -> None:
-        """Forget all messages, of a new connection, on which the listing is due."""
+        """Forget the messages without answer, on a new connection to the writer."""
         self._due.clear()
         self.sent(0)
 
     def sent(self, number: int) -> None:
-        """Note a message that is answered."""
+        """Note a message that the writer is to answer."""
         if not self._due:
             self._since = self._clock()
         self._due.add(number)
 
     def received(self) -> None:
-        """Note any message of the writer."""
+        """Note any message of the writer as a sign that it answers."""
         self._since = self._clock()
 
     def answered(self, number: int) -> None:
-        """Note that a message was answered, as a whole."""
+        """Note that the writer has answered a message, as a whole."""
         self._due.discard(number)
 
     @property
     def problem(self) -> str:
-        """The fault; empty while the writer answers in time, or has nothing to answer."""
+        """Why the writer does not answer; empty while it answers in time, or has nothing to."""
         silent = self._clock() - self._since
         if not self._due or silent < ANSWER_SECONDS:
             return ""

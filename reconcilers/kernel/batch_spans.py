@@ -39,7 +39,7 @@ class BatchSpans:
             span.set_attribute("waggle.route_count", routes)
 
     def end(self, number: int, failures: int, seconds: float) -> None:
-        """End it: ``failures`` are routes, ``seconds`` the writer's time."""
+        """End the span of a confirmed batch: ``failures`` are routes, ``seconds`` the writer's time."""
         span = self._open.pop(number, None)
         if span is not None:
             span.set_attribute("waggle.failed_count", failures)

@@ -33,7 +33,7 @@ class BatchSize:
         self.routes = MAX_ROUTES // 2
 
     def confirmed(self, routes: int, seconds: float) -> None:
-        """Take the time of a batch. Small ones are not characteristic."""
+        """Take the time of a confirmed batch for the size of the next. Small batches have no effect."""
         if routes >= MIN_ROUTES:
             possible = routes * BATCH_SECONDS / max(seconds, BATCH_SECONDS / 4)
             mean = (3 * self.routes + possible) / 4
@@ -41,7 +41,7 @@ class BatchSize:
 
 
 def batch_of(changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]) -> Batch:
-    """Return the batch of some changes, without a number; None removes a route."""
+    """Return changes of routes as a batch, without a number; None removes a route."""
     removed, routes = [], []
     for table, part in changes.items():
         for hops, prefixes in _by_set(part).items():
@@ -56,7 +56,7 @@ def batch_of(changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]) ->
 def moved_routes(
     routes: Mapping[bytes, NextHopSet | None], moves: Mapping[NextHopSet, NextHopSet | None]
 ) -> list[tuple[bytes, NextHopSet | None]]:
-    """Return the routes whose next hops are replaced, with the new ones; None is a removed route."""
+    """Return the routes of a batch whose next hops are replaced, with the new; None: removed."""
     moved: list[tuple[bytes, NextHopSet | None]] = []
     last: NextHopSet | None = None
     is_moved, new = False, None
@@ -86,7 +86,7 @@ def _by_set(part: Mapping[bytes, NextHopSet | None]) -> dict[NextHopSet | None, 
 
 
 def split(octets: bytes) -> list[bytes]:
-    """Return the prefixes of concatenated wire forms."""
+    """Return the prefixes of a batch from their concatenated wire forms."""
     parts, at, end = [], 0, len(octets)
     while at < end:
         next_ = at + ENCODED_SIZE[octets[at]]

@@ -30,7 +30,7 @@ class DefaultRouteNames(msgspec.Struct, frozen=True):
 
 
 def default_route_names(peers: Iterable[Peer], *, everywhere: bool) -> DefaultRouteNames:
-    """Return the test for the import policies of peers."""
+    """Return the test whether a peer's import policy names the default route."""
     naming = {
         (peer.instance, peer.name, rule.prefix)
         for peer in peers

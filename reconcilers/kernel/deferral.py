@@ -36,7 +36,7 @@ class Deferral:
         *,
         selected: bool,
     ) -> bool:
-        """Return whether the tables of all peers are known.
+        """Return whether the deferral of an earlier process's routes is over: all tables are known.
 
         ``importing``: instances and names of the peers whose routes are accepted; ``selected``: route
         selection of all instances is complete.

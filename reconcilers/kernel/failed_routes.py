@@ -35,11 +35,11 @@ class FailedRoutes:
         return iter(self._failures)
 
     def get(self, nlri: bytes) -> RouteFailure | None:
-        """Return why a route failed; None if it did not."""
+        """Return why a route of this table failed in the kernel; None if it did not."""
         return self._failures.get(nlri)
 
     def add(self, prefixes: Collection[bytes], failure: RouteFailure) -> None:
-        """Note routes that failed, in place of an earlier failure."""
+        """Note routes of this table that failed in the kernel, in place of an earlier failure."""
         if not prefixes:
             return
         self.discard(prefixes)
@@ -48,7 +48,7 @@ class FailedRoutes:
         self._counts[failure] += len(self._failures) - before
 
     def discard(self, prefixes: Iterable[bytes]) -> None:
-        """Forget the failures of routes that did not fail again."""
+        """Forget the failures of routes of this table that did not fail again."""
         for nlri in prefixes:
             failure = self._failures.pop(nlri, None)
             if failure is not None:
@@ -57,5 +57,5 @@ class FailedRoutes:
                     del self._counts[failure]
 
     def counts(self) -> list[tuple[RouteFailure, int]]:
-        """Return the number of routes that failed for each cause."""
+        """Return the number of failed routes of this table for each cause."""
         return sorted(self._counts.items())

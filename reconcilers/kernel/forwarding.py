@@ -35,12 +35,12 @@ class Forwarding(NamedTuple):
 
     @property
     def pending(self) -> bool:
-        """True while there is no route only because the host's routes are not known yet."""
+        """True while packets have no route only because the host's routes are not known yet."""
         return self.next_hops is None and any(why.pending for _, why in self.unresolved)
 
     @property
     def blackhole(self) -> bool:
-        """True if packets are discarded."""
+        """True if packets to the prefix are discarded."""
         return self.next_hops is BLACKHOLE
 
 
@@ -82,7 +82,7 @@ class ForwardingRules:
         """Instances and peers whose paths are not used any more."""
 
     def of(self, paths: PathSet, family: Family) -> Forwarding:
-        """Return what the best paths of a prefix lead to."""
+        """Return the forwarding that the best paths of a prefix lead to."""
         key = (paths, family)
         known = self._known.get(key)
         if known is None or known is _LOST:
@@ -94,7 +94,7 @@ class ForwardingRules:
         return len(self._known)
 
     def forget_others(self, used: AbstractSet[PathSet]) -> None:
-        """Forget the path sets that no prefix has any more."""
+        """Forget the forwarding of path sets that no prefix has any more."""
         self._known = {key: value for key, value in self._known.items() if key[0] in used}
         sets = (rules_of.next_hops for rules_of in self._known.values())
         self._sets = {
@@ -102,11 +102,11 @@ class ForwardingRules:
         }
 
     def use_vrfs(self, vrfs: Mapping[str, str]) -> None:
-        """Use other VRFs of the instances, from the next `refresh` on."""
+        """Resolve forwarding by other VRFs of the instances, from the next `refresh` on."""
         self._vrfs = vrfs
 
     def next_hop_sets(self) -> Iterator[NextHopSet]:
-        """Iterate over the next hops that path sets lead to."""
+        """Iterate over the next hops of the forwarding that path sets lead to."""
         return (
             rules_of.next_hops
             for rules_of in self._known.values()
@@ -114,11 +114,11 @@ class ForwardingRules:
         )
 
     def forwardings(self, used: AbstractSet[PathSet]) -> Iterator[Forwarding]:
-        """Iterate over what some path sets lead to."""
+        """Iterate over the forwarding that some path sets lead to."""
         return (self.of(*key) for key in list(self._known) if key[0] in used)
 
     def refresh(self) -> list[Refreshed]:
-        """Resolve all path sets again, as the host has changed; returns sets with other next hops."""
+        """Resolve the forwarding of all path sets again; returns sets with other next hops."""
         before, self._known = self._known, {}
         changed = []
         for key, old in before.items():
@@ -139,12 +139,12 @@ class ForwardingRules:
         return all((path.instance, path.peer) in lost for path in paths.paths)
 
     def session_lost(self, instance: str, peer: str) -> list[Refreshed]:
-        """Use no path of a peer, whose routes are being withdrawn; returns what that changes."""
+        """Forward by no path of a peer whose routes are being withdrawn; returns what changes."""
         self._lost.add((instance, peer))
         return self.refresh()
 
     def session_restored(self, instance: str, peer: str) -> list[Refreshed]:
-        """Use the paths of a peer again; returns what that changes."""
+        """Forward by the paths of a peer again; returns what changes."""
         if (instance, peer) not in self._lost:
             return []
         self._lost.remove((instance, peer))

@@ -106,15 +106,15 @@ class InstalledRoutes:
 
     @property
     def tables(self) -> Collection[RouteTable]:
-        """The tables with routes of ours."""
+        """The kernel's tables with installed routes of ours."""
         return [table for table, held in self._held.items() if held]
 
     def count(self, table: RouteTable) -> int:
-        """The number of routes of a table."""
+        """The number of installed routes of a table."""
         return len(self._held.get(table, ()))
 
     def held(self, table: RouteTable, prefixes: Collection[bytes]) -> dict[bytes, NextHopSet]:
-        """Return the next hops of those prefixes that are in the kernel, or on their way to it."""
+        """Return the next hops of prefixes that are installed, or on their way into the kernel."""
         if self._moves.tables:
             self._moves.settle(table, self._held, prefixes)
         known = self._held.get(table)
@@ -124,24 +124,24 @@ class InstalledRoutes:
         return {nlri: hops for nlri in prefixes if (hops := get(nlri)) is not None}
 
     def prefixes(self, table: RouteTable) -> tuple[bytes, ...]:
-        """Return all prefixes of a table; a copy."""
+        """Return all prefixes that are installed in a table; a copy."""
         return tuple(self._held.get(table, ()))
 
     def is_confirmed(self, table: RouteTable, nlri: bytes) -> bool:
-        """True if no change of a prefix is on its way."""
+        """True if no change of an installed prefix is on its way."""
         if nlri in self._waiting.get(table, ()):
             return False
         return all(nlri not in batch.changes.get(table, ()) for batch in self._in_flight.values())
 
     @property
     def pending(self) -> int:
-        """Changes that are not confirmed."""
+        """Changes of installed routes that are not confirmed."""
         in_flight = (part for batch in self._in_flight.values() for part in batch.changes.values())
         return sum(map(len, (*self._waiting.values(), *in_flight)))
 
     @property
     def has_room(self) -> bool:
-        """Whether the writer has less than a batch to do next: what waits here waits for all of it."""
+        """Whether the writer has less than a batch to install: what waits here waits for all of it."""
         return sum(map(len, self._waiting.values())) < self._batch_size.routes
 
     def change(
@@ -151,7 +151,7 @@ class InstalledRoutes:
         *,
         urgent: bool = False,
     ) -> None:
-        """Hand changes to the writer, as soon as it has room; None removes a route.
+        """Hand changes of installed routes to the writer, as it has room; None removes a route.
 
         ``urgent``: at once, and before what it has not begun, where none of that has these prefixes.
         """
@@ -195,7 +195,7 @@ class InstalledRoutes:
         )
 
     def move(self, moves: Mapping[NextHopSet, NextHopSet | None]) -> None:
-        """Move all routes of some sets of next hops to new ones, by one message for each set."""
+        """Move all installed routes of sets of next hops to others, by one message for each set."""
         if not self.listed:
             return
         in_order = tuple(Move(old, new) for old, new in moves.items())
@@ -207,18 +207,18 @@ class InstalledRoutes:
             waiting.update(moved_routes(waiting, moves))
 
     def settle_moves(self) -> Slices[None]:
-        """Have all routes follow what `move` has moved."""
+        """Have all installed routes follow what `move` has moved."""
         yield from self._moves.settle_all(self._held)
 
     def take_changed(self) -> dict[RouteTable, set[bytes] | None]:
-        """Return what the kernel does not have any more, by table; None is a whole table."""
+        """Return what is no longer installed in the kernel, by table; None is a whole table."""
         if not self._compared:
             return {}
         changed, self._changed = self._changed, {}
         return changed
 
     def read(self, done: Callable[[], None]) -> None:
-        """Read the kernel's routes again; ``done`` is called once they are known.
+        """Read the installed routes of the kernel again; ``done`` is called once they are known.
 
         Until `end_reading` `take_changed` returns nothing.
         """
@@ -229,7 +229,7 @@ class InstalledRoutes:
         self._writer.send(Read(self._number))
 
     def end_reading(self) -> None:
-        """End what `read` began."""
+        """End the reading of installed routes that `read` began."""
         self._reading, self._compared = None, True
         self._on_change()
 
@@ -254,7 +254,7 @@ class InstalledRoutes:
     def without_failed(
         self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]
     ) -> Mapping[bytes, NextHopSet | None]:
-        """Return the changes without routes that failed and are not to be sent again yet.
+        """Return changes to install without routes that failed and are not to be sent yet.
 
         A route that is not wanted any more is removed at once, unless its removal failed.
         """
@@ -269,7 +269,7 @@ class InstalledRoutes:
         }
 
     def forget_failures(self, table: RouteTable, unwanted: Iterable[bytes]) -> None:
-        """Forget why routes failed that are not wanted any more, unless the kernel has them."""
+        """Forget failures of routes that are not to be installed, unless the kernel has them."""
         if self.failures.forget(table, unwanted, self._held.get(table, {})):
             self._on_change()
 

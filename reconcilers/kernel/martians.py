@@ -58,7 +58,7 @@ def suspects(family: Family, prefixes: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def martian(family: Family, nlri: bytes) -> str | None:
-    """Return why a prefix in wire form is never installed, or None."""
+    """Return why a martian prefix in wire form is never installed in the kernel, or None."""
     length = nlri[0]
     bits = int.from_bytes(nlri[1:], "big") >> (-length & 7)
     for shortest, first, text in _COMPILED[Afi(family.afi)]:

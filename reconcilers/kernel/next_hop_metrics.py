@@ -18,7 +18,7 @@ Metrics: TypeAlias = dict[str, dict[str, int]]
 def next_hop_metrics(
     rows: Iterable[NextHops], vrfs: Mapping[str, str], routing: Routing, before: Metrics
 ) -> Metrics:
-    """Return the metrics of the next hops of some instances; ``vrfs`` has the VRF of each.
+    """Return the metrics of received next hops of instances, for route selection.
 
     A next hop whose route is not known yet has that of ``before``.
     """

@@ -31,7 +31,7 @@ class Unresolved(NamedTuple):
 def resolve(
     path: BestPath, family: Family, vrf: str, routing: Routing
 ) -> tuple[Hop, ...] | Unresolved:
-    """Return the gateways of a path's next hop, in the order of the route that leads to them.
+    """Resolve a path's next hop to gateways that the kernel reaches directly.
 
     ``vrf`` is that of the session which the path came by: its routes lead to the next hop. A multipath
     route leads to several gateways.
@@ -86,12 +86,12 @@ def _resolve_link_local(
 
 
 def is_link_local(address: bytes) -> bool:
-    """True for an IPv6 link-local address (fe80::/10)."""
+    """True for a next hop that is an IPv6 link-local address (fe80::/10)."""
     return len(address) == 16 and address[0] == 0xFE and address[1] & 0xC0 == 0x80
 
 
 def is_of_host(address: bytes) -> bool:
-    """True for an address of 4 or 16 octets that a router can have."""
+    """True for a next hop of 4 or 16 octets that a router can have as its address."""
     if len(address) == 16 and address.startswith(_MAPPED):
         address = address[12:]
     if len(address) == 4:

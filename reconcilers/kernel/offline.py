@@ -44,7 +44,7 @@ def kernel_document(
     routes: Iterable[Route],
     unknown: set[str] | None = None,
 ) -> Json:
-    """Return ``kernel`` and ``notInstalled``; ``installing``: dialects whose routes are installed.
+    """Return ``kernel`` and ``notInstalled`` of ``waggle render``: the kernel's routes offline.
 
     The node advertises ``routes``. With ``unknown`` names of no peer are added to it, and no error.
 

@@ -71,7 +71,7 @@ class ReceivedPath(NamedTuple):
 
     @property
     def next_hop(self) -> bytes:
-        """The next hop as announced: 4 or 16 octets."""
+        """The next hop of a path that an offline speaker received: 4 or 16 octets."""
         end = self.peer.address or _NEIGHBOR
         return _parsed((self.route.next_hop or end).partition("%")[0]).packed
 
@@ -92,7 +92,7 @@ class OfflineSpeaker:
             self._give(SetInstance(instance_config(row)))
 
     def receive(self, routes: ReceivedRoutes, unknown: set[str] | None = None) -> None:
-        """Establish the sessions, and receive the routes. Raises `InvalidReceivedFile`.
+        """Establish the offline sessions, and receive the routes. Raises `InvalidReceivedFile`.
 
         With ``unknown`` the names of no peer are added to it; they are no error then.
         """
@@ -179,7 +179,7 @@ class OfflineSpeaker:
         return actions
 
     def best_paths(self, instance: str, multipath: Multipath) -> Iterator[BestPathChange]:
-        """Yield the Loc-RIB of an instance, grouped by its sets of best paths."""
+        """Yield the Loc-RIB of an offline instance, grouped by its sets of best paths."""
         self._readers += 1
         reader = self._readers
         sent = self._streamed(FollowBestPaths(reader, instance, multipath))
@@ -193,7 +193,7 @@ class OfflineSpeaker:
         return [given for given in self._give(item) if isinstance(given, SendBestPaths)]
 
     def received(self) -> Iterator[ReceivedPath]:
-        """Yield the routes of the file in its order, each with what the speaker has of it."""
+        """Yield the received routes of the file, each with what the offline speaker has of it."""
         last = {
             (peer, route.prefix): entry for entry in self._received for peer, route, *_ in [entry]
         }

@@ -99,7 +99,7 @@ class FibOptions(Options, frozen=True):
     ] = True
 
     def installs(self, *, for_that: bool) -> bool:
-        """Return whether routes of a dialect are installed; ``for_that``: its API is for that."""
+        """Return whether the options install routes of a dialect; ``for_that``: its API is for that."""
         return self.fib is True or (self.fib is not False and for_that)
 
     def __post_init__(self) -> None:

@@ -44,7 +44,7 @@ class OwnPrefixes:
         }
 
     def change(self, rows: Iterable[tuple[Route, bool]]) -> dict[str, Prefixes]:
-        """Follow routes, each with whether it is there; returns the prefixes as `configure` does."""
+        """Follow routes of route sets; returns the prefixes that are own ones now, or no more."""
         changed: dict[str, Prefixes] = {}
         for row, present in rows:
             prefixes = self._prefixes.setdefault(row.route_set, {}).setdefault(row.family, set())
@@ -60,13 +60,13 @@ class OwnPrefixes:
         return _union(self._prefixes.get(name, {}) for name in names)
 
     def among(self, vrf: str, family: Family, prefixes: Collection[bytes]) -> Iterator[bytes]:
-        """Iterate over those prefixes that this node advertises in a VRF."""
+        """Iterate over those prefixes that this node advertises itself in a VRF: own ones."""
         for name in self._sets.get(vrf, ()):
             if own := self._prefixes.get(name, {}).get(family):
                 yield from own.intersection(prefixes)
 
     def has(self, vrf: str, family: Family, nlri: bytes) -> bool:
-        """Return whether this node advertises a prefix in a VRF."""
+        """Return whether a prefix is an own one: this node advertises it in a VRF."""
         sets = (self._prefixes.get(name, {}) for name in self._sets.get(vrf, ()))
         return any(nlri in prefixes.get(family, NONE) for prefixes in sets)
 

@@ -30,7 +30,7 @@ class Target(NamedTuple):
 def targets(
     api_server: str, nodes: Iterable[str], own: Iterable[str], resolv_conf: str
 ) -> tuple[Target, ...]:
-    """Return what a node depends on.
+    """Return the addresses that a node depends on, whose reachability is checked.
 
     ``api_server``: its URL, or an empty text; ``nodes``: addresses of all nodes, or prefixes, as text;
     ``own``: addresses of this node; ``resolv_conf``: the text of the file with the DNS servers.

@@ -22,13 +22,13 @@ class Reading:
         self.routes: dict[RouteTable, dict[bytes, NextHopSet]] = {}
 
     def add(self, table: RouteTable, prefixes: Iterable[bytes], hops: NextHopSet) -> None:
-        """Take some routes."""
+        """Take some routes that a reading of the kernel has found."""
         self.routes.setdefault(table, {}).update(dict.fromkeys(prefixes, hops))
 
     def differences(
         self, held: Held, busy: Mapping[RouteTable, AbstractSet[bytes]]
     ) -> dict[RouteTable, dict[bytes, NextHopSet | None]]:
-        """Return the routes that differ from ``held``; None is no route.
+        """Return the routes of a reading that differ from ``held``; None is no route.
 
         ``busy`` are prefixes that changed since.
         """

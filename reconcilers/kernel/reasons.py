@@ -42,7 +42,7 @@ class Reason(enum.StrEnum):
 
 
 def shared_table(vrf: str, holder: str) -> str:
-    """Return why no route of a VRF is installed: ``holder`` is the VRF with the same table."""
+    """Return the reason that no route of a VRF is installed: another VRF has its table."""
     other = f"VRF {holder}" if holder else "default VRF"
     return f"VRF {vrf} has the table of the {other}, whose routes stand there: give it its own"
 

@@ -36,12 +36,12 @@ class ReceivedRoute(
 
     @property
     def family(self) -> Family:
-        """The address family."""
+        """The address family of a route in the file of ``--received``."""
         return prefix_to_wire(self.prefix)[0]
 
     @property
     def nlri(self) -> bytes:
-        """The prefix in wire form."""
+        """The prefix of a route in the file of ``--received``, in wire form."""
         return prefix_to_wire(self.prefix)[1]
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class ReceivedRoute(
 
 
 def community(text: str) -> int:
-    """Return a standard community such as ``65535:666``. Raises ValueError."""
+    """Return a community of the file of ``--received``, as ``65535:666``. Raises ValueError."""
     high, _, low = text.partition(":")
     if not (_is_number(high) and _is_number(low)):
         raise ValueError(f"{text!r} is not a community such as 65000:99")
@@ -71,7 +71,7 @@ ReceivedRoutes: TypeAlias = FileRoutes | dict[tuple[str, str], tuple[ReceivedRou
 
 
 def decode_received(octets: bytes) -> FileRoutes:
-    """Decode the file. Raises `InvalidReceivedFile`."""
+    """Decode the file of ``waggle render --received``. Raises `InvalidReceivedFile`."""
     try:
         return msgspec.json.decode(octets, type=FileRoutes)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

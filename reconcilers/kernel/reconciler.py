@@ -128,14 +128,14 @@ class KernelRoutes(Reconciler):
 
     @property
     def changed(self) -> Observable[object]:
-        """Emits when there is something to reconcile."""
+        """Emits when there are routes of the kernel to reconcile."""
         return self._changes
 
     def _wake(self) -> None:
         self._changes.on_next(None)
 
     def origins(self, paths: PathSet) -> tuple[ObjectRef, ...]:
-        """Return the objects that configure the peers of best paths."""
+        """Return the objects that configure the peers of best paths in the kernel."""
         snapshot, peers = self._database.snapshot(), self._intent.peers
         keys = ((path.instance, path.peer) for path in paths.paths if path.peer is not None)
         rows = (peers.get(snapshot, key) for key in keys)
@@ -147,7 +147,7 @@ class KernelRoutes(Reconciler):
         items: Iterable[BestPathItem],
         urgent: Sequence[BestPathItem] = (),
     ) -> None:
-        """Follow the best paths of an instance.
+        """Follow the best paths of an instance, to reconcile the kernel's routes with them.
 
         ``urgent`` are the last ones, of few prefixes: what they change is handed to the writer at once.
         The next round compares them as well; it alone does while the prefixes that this node advertises
@@ -166,12 +166,12 @@ class KernelRoutes(Reconciler):
         self._wake()
 
     def host_changed(self, host: Host | None) -> None:
-        """Follow the interfaces, addresses and VRFs of the host."""
+        """Follow the interfaces, addresses and VRFs of the host for the kernel's routes."""
         self.routing.set_host(host)
         self._resolve(networks=True)
 
     def next_hops_received(self, rows: Iterable[NextHops]) -> None:
-        """Follow the next hops of all received routes, whose reachability route selection reads."""
+        """Follow the next hops of all received routes, which route selection reads."""
         self._received = tuple(rows)
         self._select()
         self._track()
@@ -185,19 +185,19 @@ class KernelRoutes(Reconciler):
             self.metrics_changed.on_next(None)
 
     def session_lost(self, instance: str, peer: str) -> None:
-        """Remove a peer whose routes are being withdrawn from all next hops: one message per set."""
+        """Remove a peer whose routes are being withdrawn from all next hops of the kernel."""
         self.wanted_tables.session_lost(instance, peer)
         self._wake()
 
     def session_restored(self, instance: str, peer: str) -> None:
-        """Use the routes of a peer again."""
+        """Use the routes of a peer in the kernel again."""
         self.wanted_tables.session_restored(instance, peer)
         # Next hops of paths that came before are not known yet.
         self._track()
         self._wake()
 
     def end_deferral(self) -> None:
-        """Remove the routes of an earlier process that are not wanted."""
+        """Remove the kernel's routes of an earlier process that are not wanted."""
         if self._deferred:
             self._deferred = False
             self._stale = {}
@@ -244,7 +244,7 @@ class KernelRoutes(Reconciler):
     # ------------------------------------------------------------ the reconciler
 
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
-        """See `Reconciler`."""
+        """Return the kernel's tables with routes that may not be as desired, with their prefixes."""
         self.configure(snapshot)
         yield from self._follow_own(snapshot)
         self.compared = True
@@ -292,7 +292,7 @@ class KernelRoutes(Reconciler):
         return self._own_revision == self._intent.routes.revision(self._database.snapshot())
 
     def configure(self, snapshot: Snapshot) -> None:
-        """Follow the instances of the intent: from then on `best_paths` takes theirs."""
+        """Follow the instances of the intent, whose best paths the kernel's routes are made of."""
         tables = self._intent
         revisions = (tables.instances.revision(snapshot), tables.peers.revision(snapshot))
         if revisions == self._configured:
@@ -316,18 +316,18 @@ class KernelRoutes(Reconciler):
         self._track()
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the kernel's tables that shall have routes; none before the writer has listed them."""
         del snapshot
         if not self.installed.listed:
             return ()
         return [_key(table) for table in self.wanted_tables.tables]
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the kernel's tables with routes of ours."""
         return [_key(table) for table in self.installed.tables]
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """A table is wanted while an instance has it, and while routes of it are kept."""
+        """True if an instance has a table of the kernel, or routes of it are kept."""
         del snapshot
         table = _table(key)
         return table in self.wanted_tables.tables or (
@@ -335,7 +335,7 @@ class KernelRoutes(Reconciler):
         )
 
     def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
-        """See `Reconciler`."""
+        """Return the next hops that prefixes of a kernel's table shall have."""
         del snapshot
         table = _table(key)
         prefixes = list(self.wanted_tables.prefixes(table)) if parts is None else list(parts)
@@ -362,7 +362,7 @@ class KernelRoutes(Reconciler):
         return wanted
 
     def actual(self, key: ObjectKey, parts: Parts) -> State | None:
-        """See `Reconciler`."""
+        """Return the next hops that prefixes of a kernel's table have; None without the table."""
         table = _table(key)
         if table not in self.installed.tables and table not in self.wanted_tables.tables:
             self.installed.forget_failures(table, self.installed.failures.prefixes(table))
@@ -372,7 +372,7 @@ class KernelRoutes(Reconciler):
         )
 
     def update(self, key: ObjectKey, changes: State) -> None:
-        """See `Reconciler`. Raises `ReconcileError` for routes that the kernel did not take.
+        """Change routes of a kernel's table. Raises `ReconcileError` for routes that it did not take.
 
         All others are sent, whatever those are.
         """
@@ -390,13 +390,13 @@ class KernelRoutes(Reconciler):
             self.withheld.installed(table, due)
 
     def delete(self, key: ObjectKey) -> None:
-        """See `Reconciler`."""
+        """Remove all our routes from a table of the kernel."""
         table = _table(key)
         self.installed.forget_failures(table, self.installed.failures.prefixes(table))
         self.installed.change(table, dict.fromkeys(self.installed.prefixes(table)))
 
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[bytes]]:
-        """See `Reconciler`. What a later round compares is in none: best paths are in no snapshot."""
+        """Iterate over the prefixes of a kernel's table, without those that a later round compares."""
         del snapshot
         table, settled = _table(key), self.wanted_tables.settled
         wanted = dict.fromkeys(self.wanted_tables.prefixes(table))
@@ -412,7 +412,7 @@ class KernelRoutes(Reconciler):
 
     @contextlib.asynccontextmanager
     async def read_again(self) -> AsyncIterator[None]:
-        """See `Reconciler`."""
+        """Read the kernel's routes again for a verification. Raises `ReconcileError`."""
         if not self.installed.listed:
             raise ReconcileError("the writer of kernel routes does not answer")
         done = asyncio.Event()
@@ -428,7 +428,7 @@ class KernelRoutes(Reconciler):
             self.installed.end_reading()
 
     def text(self, part: bytes) -> str:
-        """See `Reconciler`. An IPv4 and an IPv6 prefix may be the same octets."""
+        """Return a prefix of a kernel's table as text; IPv4 and IPv6 may be the same octets."""
         is_ipv6 = any(
             table.family == IPV6 and (self.installed.held(table, (part,)) or part in wanted)
             for table in (*self.wanted_tables.tables, *self.installed.tables)

@@ -36,40 +36,40 @@ class TrackedRouting:
         self._wanted: dict[TrackedAddress, None] = {}
 
     def set_host(self, host: Host | None) -> None:
-        """Use other interfaces, addresses and VRFs."""
+        """Resolve next hops by other interfaces, addresses and VRFs."""
         self._host = HostRouting(host, self._table)
         devices = () if host is None else host.devices
         self._names = {device.index: device.name for device in devices}
         self._indexes = {device.name: device.index for device in devices}
 
     def resolved(self, resolutions: Iterable[Resolution]) -> None:
-        """Take what the writer has found."""
+        """Take the next hops that the writer has resolved."""
         for address, route in resolutions:
             self._found[address] = route
 
     def begin(self) -> None:
-        """Begin to collect the addresses that are looked up, in place of the former ones."""
+        """Begin to collect the next hops to resolve, in place of the former ones."""
         self._wanted = {}
 
     @property
     def wanted(self) -> tuple[TrackedAddress, ...]:
-        """The addresses that were looked up since `begin`."""
+        """The next hops to resolve: addresses that were looked up since `begin`."""
         return tuple(self._wanted)
 
     def index_of(self, device: str) -> int | None:
-        """See `Routing`."""
+        """Return the kernel's number of an interface, for a resolved next hop."""
         return self._indexes.get(device)
 
     def table_of(self, vrf: str) -> int | None:
-        """See `Routing`."""
+        """Return the table for the routes of a VRF, for resolved next hops."""
         return self._host.table_of(vrf)
 
     def table_holder(self, vrf: str) -> str | None:
-        """See `Routing`."""
+        """Return another VRF with the table of a VRF, for resolved next hops."""
         return self._host.table_holder(vrf)
 
     def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
-        """See `Routing`."""
+        """Return the route by which the writer has resolved a next hop, and track it."""
         del neighbor  # the kernel knows the networks
         lookup_table = self._host.lookup_table_of(vrf)
         if lookup_table is None:
@@ -92,13 +92,13 @@ class TrackedRouting:
         return HostRoute(prefix, hops, route.table.metric)
 
     def is_own(self, vrf: str, address: bytes) -> bool:
-        """See `Routing`."""
+        """True if a next hop to resolve is an address of the VRF's interfaces."""
         return self._host.is_own(vrf, address)
 
     def is_usable(self, device: str) -> bool:
-        """See `Routing`."""
+        """True if the interface of a resolved next hop exists and is up."""
         return self._host.is_usable(device)
 
     def networks(self, vrf: str, family: Family) -> Mapping[bytes, str]:
-        """See `Routing`."""
+        """Return the networks of the interfaces of a VRF, for resolved next hops."""
         return self._host.networks(vrf, family)

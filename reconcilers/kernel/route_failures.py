@@ -34,12 +34,12 @@ class RouteFailures:
         """Of tables with failures: when their routes are sent again, and the pause before."""
 
     def get(self, table: RouteTable, nlri: bytes) -> RouteFailure | None:
-        """Return why the kernel does not have a route as it was sent; None where it has."""
+        """Return the failure of a route of any table: why the kernel does not have it; or None."""
         failed = self._failed.get(table)
         return None if failed is None else failed.get(nlri)
 
     def counts(self, table: RouteTable | None = None) -> dict[Reason, int]:
-        """Return the number of routes that failed, of a table or of all, by reason."""
+        """Return the number of route failures, of a table or of all, by reason."""
         numbers: dict[Reason, int] = {}
         for of_table, failed in self._failed.items():
             for failure, count in failed.counts() if table in (None, of_table) else ():
@@ -47,7 +47,7 @@ class RouteFailures:
         return numbers
 
     def error(self, table: RouteTable) -> str:
-        """Return what the kernel does not take of a table, as text; empty without an error.
+        """Return the route failures of a table as text; empty without an error.
 
         A place that another program has is no error.
         """
@@ -58,11 +58,11 @@ class RouteFailures:
         )
 
     def prefixes(self, table: RouteTable) -> Collection[bytes]:
-        """Return the prefixes that the kernel does not have as they were sent; a copy."""
+        """Return the prefixes of the route failures of a table; a copy."""
         return tuple(self._failed.get(table, ()))
 
     def occupied(self, table: RouteTable) -> Collection[bytes]:
-        """Return the prefixes in whose place another program has a route."""
+        """Return the prefixes that failed as another program has a route in their place."""
         return self._occupied.get(table, ())
 
     def postponed(self, table: RouteTable, prefixes: Iterable[bytes]) -> AbstractSet[bytes]:
@@ -77,13 +77,13 @@ class RouteFailures:
         }
 
     def add(self, table: RouteTable, prefixes: Collection[bytes], failure: RouteFailure) -> None:
-        """Note routes that failed, in place of an earlier failure."""
+        """Add route failures of a table, in place of earlier ones."""
         self._failed.setdefault(table, FailedRoutes()).add(prefixes, failure)
         if failure.reason is Reason.OCCUPIED:
             self._occupied.setdefault(table, set()).update(prefixes)
 
     def postpone(self, table: RouteTable) -> None:
-        """Begin the pause after a failure of a table, unless one is running."""
+        """Begin the pause after a route failure of a table, unless one is running."""
         due, pause = self._retry.get(table, (0.0, FIRST_RETRY / 2))
         now = self._clock()
         if now >= due:
@@ -91,22 +91,22 @@ class RouteFailures:
             self._retry[table] = (now + pause, pause)
 
     def confirmed(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
-        """Forget the failures of routes of a batch that was confirmed; new ones follow by `add`."""
+        """Forget the route failures of a confirmed batch; new ones follow by `add`."""
         if failed := self._failed.get(table):
             failed.discard(prefixes)
 
     def end_pauses(self, tables: Iterable[RouteTable]) -> None:
-        """Forget the pauses of tables without a failed route: the next failure has the first one."""
+        """Forget the pauses of tables without route failures: the next one has the first pause."""
         for table in tables:
             if not self._failed.get(table):
                 self._retry.pop(table, None)
 
     def freed(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
-        """Note that another program has removed its routes."""
+        """Note that another program has removed the routes in place of failed ones."""
         self._occupied.get(table, set()).difference_update(prefixes)
 
     def forget(self, table: RouteTable, unwanted: Iterable[bytes], held: Collection[bytes]) -> bool:
-        """Forget why routes failed that are not wanted any more; False where there are none.
+        """Forget the failures of routes that are not wanted; False where there are none.
 
         Routes in ``held``, which the kernel has, are failures until they are removed.
         """
@@ -120,7 +120,7 @@ class RouteFailures:
         return bool(gone)
 
     def clear(self) -> None:
-        """Forget all: the kernel's routes were listed again."""
+        """Forget all route failures: the kernel's routes were listed again."""
         self._failed.clear()
         self._retry.clear()
         self._occupied.clear()

@@ -46,32 +46,32 @@ class Routing(Protocol):
     """The input of the resolution of next hops. The VRF is its name; empty is the default one."""
 
     def table_of(self, vrf: str) -> int | None:
-        """Return the table for the routes of a VRF.
+        """Return the host's routing table for the routes of a VRF.
 
         None if the host has no VRF of this name, or another VRF has its table (`table_holder`).
         """
 
     def table_holder(self, vrf: str) -> str | None:
-        """Return the other VRF, with the same table, whose routes stand there; None without one."""
+        """Return the VRF whose routes stand in a VRF's routing table instead; None without one."""
 
     def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
-        """Return the most specific own route to an address of 4 or 16 octets.
+        """Return the host's most specific own route to an address of 4 or 16 octets.
 
         ``neighbor``: the address is that of a peer on a link of the host. Raises `NotKnown` where the
         host's routes are not known, or not known yet.
         """
 
     def index_of(self, device: str) -> int | None:
-        """Return the kernel's number of an interface; None for an unknown one, 0 offline."""
+        """Return the kernel's number of an interface of the host; None if unknown, 0 offline."""
 
     def is_own(self, vrf: str, address: bytes) -> bool:
-        """True if an interface of the VRF has the address."""
+        """True if an interface of the host in the VRF has the address."""
 
     def is_usable(self, device: str) -> bool:
-        """True if an interface exists and is up."""
+        """True if an interface of the host exists and is up."""
 
     def networks(self, vrf: str, family: Family) -> Mapping[bytes, str]:
-        """Return the networks of interfaces by prefix in wire form, each with its interface."""
+        """Return the networks of the host's interfaces by prefix, each with its interface."""
 
 
 class NotKnown(Exception):  # noqa: N818  no error: facts are incomplete
@@ -99,7 +99,7 @@ class _VrfRoutes:
         """True if a network has an assumed length."""
 
     def add(self, route: HostRoute) -> None:
-        """Add a route; the one with the lowest metric is used."""
+        """Add a route of the host's own in a VRF; the one with the lowest metric is used."""
         family, wire = prefix_to_wire(route.prefix)
         key = (_is_ipv6(family), wire)
         known = self.routes.get(key)
@@ -107,7 +107,7 @@ class _VrfRoutes:
             self.routes[key] = route
 
     def add_device(self, device: Device) -> None:
-        """Add the addresses and networks of an interface."""
+        """Add the addresses and networks of an interface of the host in a VRF."""
         self.own.update(map(_octets, device.addresses))
         if not device.usable:
             return
@@ -121,7 +121,7 @@ class _VrfRoutes:
                 self.connected[_is_ipv6(family)].setdefault(wire, device.name)
 
     def likely_device(self, address: bytes) -> str | None:
-        """Return the interface with the address that has most bits in common; None without any."""
+        """Return the host's interface with most bits in common with an address; None without any."""
         number = int.from_bytes(address, "big")
         similar = [
             (int.from_bytes(own, "big") ^ number, device)
@@ -131,7 +131,7 @@ class _VrfRoutes:
         return min(similar)[1] if similar else None
 
     def lookup(self, address: bytes) -> HostRoute | None:
-        """Return the most specific route to an address, or None."""
+        """Return the host's most specific route in a VRF to an address, or None."""
         version = len(address) == 16
         for wire in covering_prefixes(bytes((_ADDRESS_BITS[len(address)],)) + address):
             route = self.routes.get((version, wire))
@@ -165,18 +165,18 @@ class HostRouting:
                 self._vrfs.setdefault(DEFAULT_VRF, _VrfRoutes()).add(route)
 
     def table_of(self, vrf: str) -> int | None:
-        """See `Routing`."""
+        """Return the host's routing table for the routes of a VRF; None without one of its own."""
         number = self._table if vrf == DEFAULT_VRF else self._vrf_tables.get(vrf)
         return None if number is None or self._holders[number] != vrf else number
 
     def table_holder(self, vrf: str) -> str | None:
-        """See `Routing`."""
+        """Return the VRF of the host whose routes stand in a VRF's routing table instead."""
         number = self._vrf_tables.get(vrf)
         holder = vrf if number is None else self._holders[number]
         return None if holder == vrf else holder
 
     def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
-        """See `Routing`.
+        """Return the most specific route to an address in the routing of this host.
 
         Where the length of a network is assumed, a neighbour may be on a larger network.
         """
@@ -193,26 +193,26 @@ class HostRouting:
         return route
 
     def lookup_table_of(self, vrf: str) -> int | None:
-        """Return the table whose routes lead to the next hops of a VRF; None for an unknown one."""
+        """Return the routing table that leads to the next hops of a VRF; None if unknown."""
         return MAIN_TABLE if vrf == DEFAULT_VRF else self._vrf_tables.get(vrf)
 
     def index_of(self, device: str) -> int | None:
-        """See `Routing`."""
+        """Return 0: an interface of this host's routing has no number, offline."""
         del device
         return 0
 
     def is_own(self, vrf: str, address: bytes) -> bool:
-        """See `Routing`."""
+        """True if an interface of this host in the VRF has the address."""
         known = self._vrfs.get(vrf)
         return known is not None and address in known.own
 
     def is_usable(self, device: str) -> bool:
-        """See `Routing`. Every interface is, of a host that is not known."""
+        """True if an interface of this host exists and is up; every one of an unknown host."""
         known = None if self._host is None else self._host.device(device)
         return self._host is None or (known is not None and known.usable)
 
     def networks(self, vrf: str, family: Family) -> Mapping[bytes, str]:
-        """See `Routing`; without networks of assumed length."""
+        """Return the networks of this host's interfaces, without those of assumed length."""
         known = self._vrfs.get(vrf)
         return {} if known is None else known.connected[_is_ipv6(family)]
 

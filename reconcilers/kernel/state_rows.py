@@ -20,7 +20,7 @@ from speaker.attribute import address_text
 def table_rows(
     wanted: WantedTables, installed: InstalledRoutes, withheld: WithheldRoutes, protocol: int
 ) -> Iterator[KernelTable]:
-    """Yield the row of each table."""
+    """Yield the state of each table of the kernel as a row of StateDB."""
     for table in dict.fromkeys((*wanted.tables, *installed.tables)):
         failed = {
             str(reason): number for reason, number in installed.failures.counts(table).items()
@@ -42,7 +42,7 @@ def table_rows(
 def settings_row(
     options: FibOptions, wanted: WantedTables, installed: InstalledRoutes
 ) -> KernelSettings:
-    """Return the row of the settings."""
+    """Return the settings of the kernel's routes as a row of StateDB."""
     problems = (installed.health,) if installed.health else ()
     return KernelSettings(
         protocol=options.protocol,
@@ -57,7 +57,7 @@ def settings_row(
 
 
 def next_hop_rows(wanted: WantedTables) -> set[KernelNextHops]:
-    """Return the rows of the next hops in use."""
+    """Return the next hops in use as rows of StateDB."""
     return {_next_hops(instance, result) for instance, result in wanted.forwardings()}
 
 

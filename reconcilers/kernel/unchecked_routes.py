@@ -15,7 +15,7 @@ Installed: TypeAlias = Sequence[tuple[RouteTable, Mapping[bytes, NextHopSet | No
 
 
 def routes_of(installed: Installed) -> Batch:
-    """Return the prefixes that were installed or changed; its time grows with their number."""
+    """Return the prefixes that were installed or changed, whose reachability is not checked yet."""
     batch: dict[RouteTable, set[bytes]] = {}
     for table, changes in installed:
         some = {nlri for nlri, hops in changes.items() if hops is not None}
@@ -36,28 +36,28 @@ class WithheldRoutes:
         self._changed: dict[RouteTable, set[bytes]] = {}
 
     def installed(self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]) -> None:
-        """Note routes that are being installed or changed."""
+        """Note routes that are being installed or changed, which are unchecked."""
         if any(hops is not None for hops in changes.values()):
             self._unchecked.append((table, changes))
 
     @property
     def is_due(self) -> bool:
-        """True if routes were installed since the last `take_unchecked`."""
+        """True if a check is due: routes were installed since the last `take_unchecked`."""
         return bool(self._unchecked)
 
     def take_unchecked(self) -> Installed:
-        """Return the routes that were installed since the last call."""
+        """Return the unchecked routes: installed since the last call."""
         unchecked, self._unchecked = self._unchecked, []
         return unchecked
 
     def withhold(self, batch: Batch) -> None:
-        """Install these routes no more."""
+        """Withhold these routes: install them no more."""
         for table, prefixes in batch.items():
             self._withheld.setdefault(table, set()).update(prefixes)
         self._change(batch)
 
     def release(self, batch: Batch | None = None) -> Batch:
-        """Install these routes again, or all; returns them."""
+        """Install these withheld routes again, or all; returns them."""
         released: Batch
         if batch is None:
             released, self._withheld = self._withheld, {}
@@ -69,16 +69,16 @@ class WithheldRoutes:
         return released
 
     def routes(self, table: RouteTable) -> AbstractSet[bytes]:
-        """Return the prefixes of a table that are withheld."""
+        """Return the withheld prefixes of a table."""
         return self._withheld.get(table, frozenset())
 
     @property
     def count(self) -> int:
-        """The number of routes that are withheld."""
+        """The number of withheld routes."""
         return sum(map(len, self._withheld.values()))
 
     def take_changed(self) -> Batch:
-        """Return the prefixes to reconcile again since the last call."""
+        """Return prefixes that were withheld or released since the last call, to reconcile."""
         changed, self._changed = self._changed, {}
         return changed
 

@@ -43,14 +43,14 @@ class UnsettledMoves:
         """Tables with routes that have moves to follow; empty without any."""
 
     def add(self, moves: Moves, held: HeldRoutes) -> None:
-        """Note that all routes move, which takes no step of the interpreter for each."""
+        """Note a move of all routes, which takes no step of the interpreter for each."""
         first = len(self._moves)
         self._moves.append(moves)
         for table, routes in held.items():
             self.tables.setdefault(table, _Table(first)).rest = iter(tuple(routes))
 
     def settle(self, table: RouteTable, held: HeldRoutes, prefixes: Iterable[bytes]) -> None:
-        """Have some routes follow; to be called before they are read, changed, or added."""
+        """Have some routes follow their moves; to be called before they are read or changed."""
         behind = self.tables.get(table)
         if behind is None:
             return
@@ -72,7 +72,7 @@ class UnsettledMoves:
                 routes[nlri] = new
 
     def settle_all(self, held: HeldRoutes) -> Slices[None]:
-        """Have all routes follow, in slices."""
+        """Have all routes follow their moves, in slices."""
         while self.tables:
             table, behind = next(iter(self.tables.items()))
             piece = list(islice(behind.rest, SETTLED))
@@ -84,7 +84,7 @@ class UnsettledMoves:
         self._moves.clear()
 
     def clear(self) -> None:
-        """Forget all: the routes were listed again."""
+        """Forget all moves: the routes were listed again."""
         self.tables.clear()
         self._moves.clear()
 

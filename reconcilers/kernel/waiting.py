@@ -19,7 +19,7 @@ OLDEST: Final = 4
 
 
 def take_some(waiting: dict[K, dict[bytes, V]], room: int) -> dict[K, dict[bytes, V]]:
-    """Remove and return up to ``room`` entries, and at least one per source, the newest first.
+    """Remove and return waiting prefixes: up to ``room``, and at least one per source.
 
     The sources with the fewest entries come first.
     """

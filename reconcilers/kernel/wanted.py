@@ -60,11 +60,11 @@ class InstanceRoutes:
 
     @property
     def families(self) -> Sequence[Family]:
-        """The families with routes."""
+        """The families of an instance's wanted routes."""
         return [family for family, paths in self._paths.items() if paths]
 
     def apply(self, change: BestPathChange) -> None:
-        """Follow a change of best paths."""
+        """Follow a change of the best paths of an instance."""
         family, _, after, prefixes = change
         paths = self._paths.setdefault(family, {})
         if after:
@@ -74,47 +74,47 @@ class InstanceRoutes:
             self.withdraw(family, prefixes)
 
     def withdraw(self, family: Family, prefixes: Collection[bytes]) -> None:
-        """Forget some routes."""
+        """Forget some wanted routes of an instance."""
         paths = self._paths.get(family, {})
         for nlri in prefixes:
             paths.pop(nlri, None)
         self._judge(family, prefixes)
 
     def copy_into(self, other: InstanceRoutes) -> None:
-        """Copy the best paths to another object, which follows them as well."""
+        """Copy the best paths of an instance to another object, which follows them as well."""
         other._paths = {family: dict(paths) for family, paths in self._paths.items()}
         other.judge_prefixes()
 
     def clear(self) -> None:
-        """Forget all routes: the instance is gone."""
+        """Forget all wanted routes of an instance, which is gone."""
         self._paths.clear()
         self._rejected.clear()
 
     def judge_prefixes(self) -> None:
-        """Judge the prefixes that are networks of the host again, as these have changed."""
+        """Judge an instance's prefixes that are networks of the host again."""
         for family, paths in self._paths.items():
             self._rejected[family] = {}
             self._judge(family, paths)
 
     def own_changed(self, family: Family, prefixes: Collection[bytes]) -> Collection[bytes]:
-        """Judge prefixes again that the node advertises, or no more; returns the received ones."""
+        """Judge an instance's prefixes that the node advertises again; returns the received."""
         concerned = self._paths.get(family, {}).keys() & prefixes
         if concerned:
             self._judge(family, concerned)
         return concerned
 
     def path_sets(self) -> set[PathSet]:
-        """Return the path sets of all prefixes."""
+        """Return the path sets of all wanted routes of an instance."""
         return {paths for table in self._paths.values() for paths in table.values()}
 
     def rejected(self, family: Family) -> Mapping[bytes, NotInstalled]:
-        """Return the prefixes that are not installed whatever their next hops."""
+        """Return the prefixes of an instance that are not wanted whatever their next hops."""
         return self._rejected.get(family, {})
 
     def having(
         self, family: Family, some: AbstractSet[PathSet], prefixes: Iterable[bytes]
     ) -> list[bytes]:
-        """Return which of some prefixes have one of some path sets."""
+        """Return which of an instance's prefixes have one of some path sets."""
         get = self._paths.get(family, {}).get
         return [nlri for nlri in prefixes if get(nlri) in some]
 
@@ -164,7 +164,7 @@ class InstanceRoutes:
         return None
 
     def route(self, family: Family, nlri: bytes) -> WantedRoute | None:
-        """Return what a prefix leads to; None without a best path."""
+        """Return the wanted route of a prefix of an instance; None without a best path."""
         paths = self._paths.get(family, {}).get(nlri)
         if paths is None:
             return None
@@ -174,7 +174,7 @@ class InstanceRoutes:
         return WantedRoute(paths, self._rules.of(paths, family))
 
     def next_hops(self, family: Family, prefixes: Collection[bytes]) -> dict[bytes, NextHopSet]:
-        """Return the next hops of those prefixes that shall be in the kernel, or `PENDING`."""
+        """Return the next hops of an instance's wanted routes to prefixes, or `PENDING`."""
         paths, rejected = self._paths.get(family), self._rejected.get(family, {})
         if paths is None:
             return {}
@@ -204,9 +204,9 @@ class InstanceRoutes:
         return next_hops_of
 
     def count(self, family: Family) -> int:
-        """The number of prefixes of a family that have best paths."""
+        """The number of prefixes of a family that an instance has best paths of."""
         return len(self._paths.get(family, ()))
 
     def prefixes(self, family: Family) -> Sequence[bytes]:
-        """Return the prefixes of a family that have best paths; a copy."""
+        """Return the prefixes of a family that an instance has best paths of; a copy."""
         return tuple(self._paths.get(family, ()))

@@ -112,7 +112,7 @@ class WantedTables:
         vrfs: Mapping[str, str],
         names_default_route: NamesDefaultRoute,
     ) -> None:
-        """Install the routes of these instances; ``vrfs``: the VRF of each instance of the speaker.
+        """Want the routes of these instances in their tables; ``vrfs``: the VRF of each.
 
         Routes are judged again if one of the three differs: an instance changes with each
         prefix that it originates.
@@ -175,17 +175,17 @@ class WantedTables:
 
     @property
     def instances(self) -> Sequence[str]:
-        """The names of the instances whose routes are installed."""
+        """The names of the instances whose routes are wanted in tables."""
         return list(self._instances)
 
     @property
     def vrfs(self) -> Mapping[str, str]:
-        """The VRF of each of these instances; empty is the default one."""
+        """The VRF of each instance whose routes are wanted; empty is the default one."""
         return {name: instance.routes.vrf for name, instance in self._instances.items()}
 
     @property
     def tables(self) -> Sequence[RouteTable]:
-        """The tables of the kernel that have routes of theirs, or may have them."""
+        """The tables of the kernel in which routes of instances are wanted, or may be."""
         return list(self._tables)
 
     def problems(self) -> list[str]:
@@ -197,25 +197,25 @@ class WantedTables:
         ]
 
     def instances_of(self, table: RouteTable) -> list[str]:
-        """Return the names of the instances whose routes stand in a table."""
+        """Return the names of the instances whose routes are wanted in a table."""
         some = self._tables.get(table, ())
         return [name for name, instance in self._instances.items() if instance in some]
 
     def forwardings(self) -> Iterator[tuple[str, Forwarding]]:
-        """Yield what the best paths of each instance lead to, with its name."""
+        """Yield the forwarding of each instance with wanted routes, with its name."""
         for name, instance in self._instances.items():
             used = instance.routes.path_sets()
             yield from ((name, result) for result in instance.rules.forwardings(used))
 
     @property
     def selected(self) -> bool:
-        """Whether route selection of all instances is complete."""
+        """Whether route selection of all instances with wanted routes is complete."""
         return all(instance.selected for instance in self._instances.values())
 
     # ------------------------------------------------------------------ changes
 
     def apply(self, name: str, items: Iterable[BestPathItem]) -> None:
-        """Follow the best paths of an instance."""
+        """Follow the best paths of an instance, by the tables of the kernel."""
         instance = self._instances.get(name)
         if instance is None:
             return
@@ -274,7 +274,7 @@ class WantedTables:
                 parts.update(dict.fromkeys(prefixes))
 
     def host_changed(self, *, networks: bool) -> None:
-        """Resolve all next hops again; ``networks``: interfaces, addresses or VRFs have changed."""
+        """Resolve the next hops of all wanted routes again, as the host has changed."""
         if networks:
             self._assign_tables()
             for instance in self._instances.values():
@@ -286,18 +286,18 @@ class WantedTables:
         self._refresh((instance, instance.rules.refresh()) for instance in self._instances.values())
 
     def own_changed(self, changed: Mapping[str, Prefixes]) -> None:
-        """Follow changes of `own`: prefixes by VRF."""
+        """Follow changes of the prefixes that the node advertises itself, which no table gets."""
         for instance in self._instances.values():
             routes = instance.routes
             for family, prefixes in changed.get(routes.vrf, {}).items():
                 self._note(instance, family, routes.own_changed(family, prefixes))
 
     def session_lost(self, name: str, peer: str) -> None:
-        """Use no path of a peer any more: its routes are being withdrawn."""
+        """Want no route by a peer any more: its routes are being withdrawn."""
         self._refresh((routes, routes.rules.session_lost(name, peer)) for routes in self._all())
 
     def session_restored(self, name: str, peer: str) -> None:
-        """Use the paths of a peer again."""
+        """Want routes by the paths of a peer again."""
         self._refresh((routes, routes.rules.session_restored(name, peer)) for routes in self._all())
 
     def _all(self) -> Iterator[_Instance]:
@@ -329,7 +329,7 @@ class WantedTables:
         next(self.find_refreshed(), None)
 
     def find_refreshed(self) -> Slices[None]:
-        """Note the routes whose path sets have other next hops, in slices."""
+        """Note the wanted routes whose path sets have other next hops, in slices."""
         while self._refreshed:
             key, (some, rest) = next(iter(self._refreshed.items()))
             instance, family = key
@@ -341,7 +341,7 @@ class WantedTables:
                 yield
 
     def take_changed(self, *, only_few: bool = False) -> Changes:
-        """Return some of the prefixes whose next hops may have changed; `has_changed` if more have.
+        """Return some prefixes whose wanted next hops may have changed, by table.
 
         The newest change of a peer is its last one, and peers with the fewest are behind others.
         ``only_few``: none of peers with many changes, and no whole table.
@@ -383,7 +383,7 @@ class WantedTables:
         return single
 
     def settled(self, table: RouteTable, prefixes: Collection[bytes]) -> Collection[bytes]:
-        """Return the prefixes without the changed ones: `take_changed` returns those, then or later."""
+        """Return prefixes whose wanted routes have not changed: `take_changed` returns others."""
         if table in self._whole:
             return ()
         for (instance, family), (some, _) in self._refreshed.items():
@@ -397,18 +397,18 @@ class WantedTables:
 
     @property
     def has_changed(self) -> bool:
-        """Whether `take_changed` has something, or will have after `find_refreshed`."""
+        """Whether `take_changed` has wanted routes, or will have after `find_refreshed`."""
         return bool(self._changed or self._whole or self._refreshed)
 
     def take_moves(self) -> Moves:
-        """Return the sets of next hops whose routes all use new next hops since the last call."""
+        """Return the sets of next hops whose wanted routes all use new ones since the last call."""
         moves, self.moves = self.moves, {}
         return moves
 
     # ------------------------------------------------------------------ reading
 
     def next_hops(self, table: RouteTable, prefixes: Sequence[bytes]) -> dict[bytes, NextHopSet]:
-        """Return the next hops of those prefixes that shall be in a table."""
+        """Return the next hops of prefixes that are wanted in a table."""
         next_hops_of: dict[bytes, NextHopSet] = {}
         # Of several instances with a prefix in one table the first one by name has it.
         for instance in reversed(self._tables.get(table, ())):
@@ -421,12 +421,12 @@ class WantedTables:
         return sum(routes.routes.count(family) for routes in self._tables.get(table, ()))
 
     def prefixes(self, table: RouteTable) -> Iterator[bytes]:
-        """Iterate over the prefixes that instances have best paths of, installed or not."""
+        """Iterate over the prefixes of a table that instances have best paths of."""
         for instance in self._tables.get(table, ()):
             yield from instance.routes.prefixes(FAMILIES[table.family])
 
     def route(self, table: RouteTable, nlri: bytes) -> tuple[str, WantedRoute] | None:
-        """Return the instance that has a prefix in a table, with its route; None without any."""
+        """Return the instance with the wanted route of a prefix in a table, and the route."""
         names = {id(instance): name for name, instance in self._instances.items()}
         for instance in self._tables.get(table, ()):
             route = instance.routes.route(FAMILIES[table.family], nlri)

@@ -27,7 +27,7 @@ _ABOUT_NEXT_HOPS: Final = ("nexthop", "next hop", "gateway", "device", "carrier"
 
 
 def reason_of(error: int, text: str) -> Reason:
-    """Return the reason for an errno; of EINVAL the kernel's text decides."""
+    """Return the reason of a failure by its errno; of EINVAL the kernel's text decides."""
     if error == errno.EINVAL and any(word in text.lower() for word in _ABOUT_NEXT_HOPS):
         return Reason.UNUSABLE_NEXT_HOP
     return _REASONS.get(error, Reason.REFUSED)
@@ -40,12 +40,12 @@ class Failures:
         self._prefixes: dict[tuple[Reason, int, str], dict[RouteTable, list[bytes]]] = {}
 
     def add(self, table: RouteTable, prefixes: Iterable[bytes], error: int, text: str) -> None:
-        """Note that the kernel refused these routes."""
+        """Add routes that the kernel refused to the failures of a batch."""
         key = (reason_of(error, text), error, text or os.strerror(error))
         self._prefixes.setdefault(key, {}).setdefault(table, []).extend(prefixes)
 
     def values(self) -> tuple[Failure, ...]:
-        """Return a failure for each reason."""
+        """Return the failures of a batch, one for each reason."""
         return tuple(
             Failure(reason, error, text, packed(tables))
             for (reason, error, text), tables in self._prefixes.items()

@@ -47,7 +47,7 @@ class ForeignRoutes:
         """Whether resolutions may have changed since the last call of `resolutions`."""
 
     def track(self, addresses: Iterable[TrackedAddress]) -> None:
-        """Resolve these addresses in place of the addresses before."""
+        """Resolve these addresses by foreign routes, in place of the addresses before."""
         self._changed = True
         tracked: dict[_Table, list[TrackedAddress]] = {}
         for each in addresses:
@@ -65,11 +65,11 @@ class ForeignRoutes:
         self._resolved = {each: route for each, route in self._resolved.items() if each in kept}
 
     def read_again(self) -> None:
-        """Read every table again: notifications were lost."""
+        """Read the foreign routes of every table again: notifications were lost."""
         self._stale |= self._tracked.keys()
 
     def link_lost(self, index: int) -> None:
-        """Drop the IPv4 routes over a link that is down, as the kernel did without a message."""
+        """Drop the foreign IPv4 routes over a link that is down: the kernel sends no message."""
         self._changed = True
         for (_, family), prefixes in self._candidates.items():
             if family != IPV4:
@@ -83,7 +83,7 @@ class ForeignRoutes:
                         routes[metric] = route._replace(next_hops=left)
 
     def event(self, event: RouteEvent) -> None:
-        """Take a notification."""
+        """Take the kernel's notification of a foreign route."""
         route = event.route
         table = (route.table.table, route.table.family)
         if table in self._stale or route.prefix not in self._covers.get(table, ()):
@@ -100,7 +100,7 @@ class ForeignRoutes:
             self._stale.add(table)
 
     def refresh(self) -> None:
-        """Read the tables that have to be read. Raises `OSError`."""
+        """Read the tables of foreign routes that have to be read. Raises `OSError`."""
         while self._stale:
             self._changed = True
             table, family = key = next(iter(self._stale))
@@ -118,7 +118,7 @@ class ForeignRoutes:
             self._stale.discard(key)
 
     def resolutions(self) -> tuple[Resolution, ...]:
-        """Return the tracked addresses whose resolution changed since the last call."""
+        """Return the tracked addresses that other foreign routes resolve since the last call."""
         if not self._changed:
             return ()
         self._changed = False

@@ -19,7 +19,7 @@ _COMPATIBLE: Final = Path("/proc/sys/net/ipv4/nexthop_compat_mode")
 
 
 def has_objects(kernel: Kernel) -> bool:
-    """True if the kernel has nexthop objects, and shows their gateways beside them.
+    """True if the kernel has the feature of nexthop objects, and shows their gateways beside them.
 
     Readers that know no objects need them, as OVN-Kubernetes.
     """
@@ -36,7 +36,7 @@ def has_objects(kernel: Kernel) -> bool:
 
 
 def refusal() -> str:
-    """Return why the kernel lets this process write no routes; empty if it does."""
+    """Return why the kernel does not permit this process to write routes; empty if it does."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapEff:") and not int(line.split()[1], 16) & _NET_ADMIN:
             return "the writer of kernel routes lacks the capability NET_ADMIN"

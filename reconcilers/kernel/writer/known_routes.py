@@ -23,11 +23,11 @@ class KnownRoutes:
         """Prefixes of foreign routes with our keys: what the kernel says exists need not be read."""
 
     def families(self) -> list[tuple[int, int]]:
-        """Return table and family of our routes, and of routes that wait for a place."""
+        """Return table and family of our known routes, and of routes that wait for a place."""
         return sorted({(k.table, k.family) for k in (*self.tables, *self.occupied)})
 
     def pieces(self, table: RouteTable | None) -> Iterator[tuple[SetRoutes, ...]]:
-        """Yield our routes, of all tables or one, in pieces."""
+        """Yield our known routes, of all tables or one, in pieces."""
         piece: list[SetRoutes] = []
         size = 0
         for key, known in self.tables.items():
@@ -48,7 +48,7 @@ class KnownRoutes:
             yield tuple(piece)
 
     def of_groups(self, groups: set[Group]) -> dict[RouteTable, list[bytes]]:
-        """Return the routes of some groups."""
+        """Return the known routes of some groups of next hops."""
         of_groups = {
             table: [prefix for prefix, group in known.items() if group in groups]
             for table, known in self.tables.items()
@@ -56,7 +56,7 @@ class KnownRoutes:
         return {table: prefixes for table, prefixes in of_groups.items() if prefixes}
 
     def confirm(self, table: RouteTable, prefixes: Collection[bytes], group: Group) -> None:
-        """Note that the kernel has these routes, and of which group."""
+        """Note that the kernel is known to have these routes, and of which group."""
         known = self.tables.setdefault(table, {})
         for elsewhere in (self.occupied.get(table), self.foreign.get(table)):
             if elsewhere:
@@ -70,7 +70,7 @@ class KnownRoutes:
         group.routes += len(added)
 
     def forget(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
-        """Note that the kernel does not have these routes."""
+        """Note that the kernel is known not to have these routes."""
         known = self.tables.get(table, {})
         for prefix in prefixes:
             group = known.pop(prefix, None)

@@ -46,12 +46,12 @@ class RouteListing:
         """One whole message of each kind."""
 
     def clear(self) -> None:
-        """Forget all routes."""
+        """Forget the routes of a listing."""
         self._prefixes.clear()
         self._first.clear()
 
     def take(self, octets: bytes, at: int, end: int) -> None:
-        """Take a message about a route."""
+        """Take a message of a listing of routes."""
         first = at + _DESTINATION
         try:
             last = first + _OCTETS[octets[at + _ATTRIBUTES : first]]
@@ -71,7 +71,7 @@ class RouteListing:
             self._prefixes[key] = [prefix]
 
     def groups(self) -> Iterator[RouteGroup]:
-        """Yield the routes that a table can have: no cached ones."""
+        """Yield the routes of a listing that a table can have: no cached ones."""
         for key, prefixes in self._prefixes.items():
             octets = self._first[key]
             route = route_messages.parse_route(octets, 0, len(octets))
@@ -92,16 +92,16 @@ class ObjectListing:
         self.objects: list[ObjectMessage] = []
 
     def clear(self) -> None:
-        """Forget all objects."""
+        """Forget the nexthop objects of a listing."""
         self.objects.clear()
 
     def take(self, octets: bytes, at: int, end: int) -> None:
-        """Take a message about an object."""
+        """Take a message of a listing of nexthop objects."""
         self.objects.append(route_messages.parse_object(octets, at, end))
 
 
 def routes(kernel: Kernel, family: int, table: int = 0, protocol: int = 0) -> Iterator[RouteGroup]:
-    """Read routes of the kernel; 0 is any table or protocol. Raises `OSError`."""
+    """List routes of the kernel; 0 is any table or protocol. Raises `OSError`."""
     listing = RouteListing()
     try:
         kernel.dump(
@@ -117,7 +117,7 @@ def routes(kernel: Kernel, family: int, table: int = 0, protocol: int = 0) -> It
 
 
 def objects(kernel: Kernel) -> list[ObjectMessage]:
-    """Read the nexthop objects of the kernel. Raises `OSError`: EOPNOTSUPP where it has none."""
+    """List the kernel's nexthop objects. Raises `OSError`: EOPNOTSUPP where it has none."""
     listing = ObjectListing()
     kernel.dump(route_messages.GET_NEXTHOP, route_messages.object_listing(), listing)
     return listing.objects

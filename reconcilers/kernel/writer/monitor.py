@@ -86,24 +86,24 @@ class Monitor:
         kernel.dump(_GET_LINK, _IFINFO.pack(0, 0, 0, 0, 0), self)
 
     def clear(self) -> None:
-        """Begin a listing of links."""
+        """Begin a listing of links for the monitor of notifications."""
         self._masters.clear()
 
     def take(self, octets: bytes, at: int, end: int) -> None:
-        """Take a link of a listing."""
+        """Take a link of a listing into the monitor."""
         for _ in self._link(_NEW_LINK, octets, at, end):
             pass
 
     def fileno(self) -> int:
-        """Return the descriptor to wait for."""
+        """Return the descriptor on which the monitor waits for notifications."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the monitor's socket."""
         self._socket.close()
 
     def read(self) -> Events:
-        """Return what was notified, without waiting."""
+        """Return the notifications of the monitor, without waiting."""
         in_order: list[RouteEvent | LinkLost] = []
         lost_link = False
         lost_address = objects = overflow = False

@@ -45,10 +45,10 @@ class Listing(Protocol):
     """Gathers the messages of a listing."""
 
     def clear(self) -> None:
-        """Begin, at first or again: the table changed during the listing."""
+        """Begin a netlink dump, at first or again: the table changed during the dump."""
 
     def take(self, octets: bytes, at: int, end: int) -> None:
-        """Take a message with its header, of a datagram."""
+        """Take a netlink message with its header, of a datagram of a dump."""
 
 
 class Rejected(NamedTuple):
@@ -70,7 +70,7 @@ class DumpInterruptedError(OSError):
 
 
 def open_socket(*groups: int) -> socket.socket:
-    """Open a netlink socket for routes that is a member of groups (RTNLGRP). Raises `OSError`."""
+    """Open a netlink socket of the writer, a member of groups (RTNLGRP). Raises `OSError`."""
     kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
     try:
         kernel.settimeout(_SECONDS)
@@ -92,18 +92,18 @@ def open_socket(*groups: int) -> socket.socket:
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    """Encode an attribute, padded to four octets."""
+    """Encode a netlink attribute, padded to four octets."""
     octets = ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value
     return octets + bytes(-len(octets) % 4)
 
 
 def number(kind: int, value: int) -> bytes:
-    """Encode an attribute of 32 bits."""
+    """Encode a netlink attribute of 32 bits."""
     return struct.pack("=HHI", 8, kind, value)
 
 
 def attributes(message: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the type of each attribute, and where its value begins and ends."""
+    """Yield the type of each netlink attribute, and where its value begins and ends."""
     while at + 4 <= end:
         length, kind = ATTRIBUTE.unpack_from(message, at)
         if length < 4 or at + length > end:
@@ -113,7 +113,7 @@ def attributes(message: bytes, at: int, end: int) -> Iterator[tuple[int, int, in
 
 
 def messages(octets: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield type, flags, and where each message of a datagram begins and ends, with its header."""
+    """Yield the netlink messages of a datagram of the writer's: type, flags, begin, end."""
     at = 0
     while at + HEADER.size <= len(octets):
         length, kind, flags, _, _ = HEADER.unpack_from(octets, at)
@@ -135,11 +135,11 @@ class Kernel:
         """Requests that changed something, or tried to, since the start."""
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the writer's netlink socket for requests."""
         self._socket.close()
 
     def request(self, kind: int, flags: int, body: bytes) -> None:
-        """Make one change. Raises `OSError` with the kernel's errno and explanation."""
+        """Make one change by a netlink request. Raises `OSError` with the kernel's explanation."""
         size = HEADER.size + len(body)
         head = HEADER.pack(size, kind, flags | REQUEST | ACK, self.next_sequence(), 0)
         rejected = self.change(head + body, 1)
@@ -148,12 +148,12 @@ class Kernel:
             raise OSError(refused.error, refused.text or os.strerror(refused.error))
 
     def next_sequence(self) -> int:
-        """Return the number for the requests of the next datagram."""
+        """Return the number for the netlink requests of the next datagram."""
         self._sequence = self._sequence % 0xFFFFFFF0 + 1
         return self._sequence
 
     def change(self, datagram: bytes, requests: int) -> list[Rejected]:
-        """Send packed requests, the last of them with `ACK`, and return the failed ones."""
+        """Send packed netlink requests, the last with `ACK`, and return the failed ones."""
         self._socket.send(datagram)
         self.requests += requests
         rejected: list[Rejected] = []
@@ -174,7 +174,7 @@ class Kernel:
                     return rejected
 
     def dump(self, kind: int, body: bytes, listing: Listing) -> None:
-        """List something of the kernel. Raises `OSError`."""
+        """List something of the kernel by a netlink dump. Raises `OSError`."""
         for _ in range(_ATTEMPTS):
             listing.clear()
             if self._dump(kind, body, listing.take):

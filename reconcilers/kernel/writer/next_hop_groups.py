@@ -49,7 +49,7 @@ def _family(next_hops: NextHopSet, family: int) -> int:
 
 
 def normal(next_hops: NextHopSet) -> NextHopSet:
-    """Return a set as the kernel shows it: sorted, and without a weight if there is one next hop."""
+    """Return a set of next hops as the kernel shows its group: sorted, a single one without weight."""
     if len(next_hops) == 1:
         return (next_hops[0]._replace(weight=1),)
     return tuple(sorted(set(next_hops)))
@@ -74,7 +74,7 @@ class NextHopGroups:
         return (group for groups in list(self._by_set.values()) for group in list(groups))
 
     def of_object(self, identifier: int) -> Group | None:
-        """Return our group with this number in the kernel."""
+        """Return our group of next hops with this number in the kernel."""
         return self._by_id.get(identifier)
 
     def of_set(self, next_hops: NextHopSet) -> list[Group]:
@@ -112,7 +112,7 @@ class NextHopGroups:
         self._set(group, next_hops)
 
     def remove(self, group: Group) -> None:
-        """Remove a group; in the kernel its routes go with it."""
+        """Remove a group of next hops; in the kernel its routes go with it."""
         if group.id:
             with _gone():
                 self._kernel.request(
@@ -121,7 +121,7 @@ class NextHopGroups:
         self.forget(group)
 
     def forget(self, group: Group) -> None:
-        """Drop a group that the kernel no longer has."""
+        """Drop a group of next hops that the kernel no longer has."""
         self._by_id.pop(group.id, None)
         self._unlink(group)
 
@@ -145,7 +145,7 @@ class NextHopGroups:
                 del self._hops[hop], self._hop_ids[identifier]
 
     def reread(self) -> tuple[list[Group], list[Group]]:
-        """Compare with the kernel's objects: groups that are gone, and that have other next hops.
+        """Compare the groups of next hops with the kernel's objects: gone, or with other hops.
 
         Groups that are not known are adopted. Groups that are gone are forgotten.
         """

@@ -16,7 +16,7 @@ class KernelWriter(Protocol):
     """
 
     def send(self, message: ToWriter) -> None:
-        """Send a message; without a connection it is dropped."""
+        """Send a message through the writer's port; without a connection it is dropped."""
 
     def follow(self, connected: Callable[[], None], received: Callable[[FromWriter], None]) -> None:
-        """Call ``connected`` for each new connection, and ``received`` for each message of it."""
+        """Call ``connected`` and ``received`` for each connection of the writer's port."""

@@ -13,7 +13,7 @@ CODEC: Final[Codec[Message]] = Codec(Message, VERSIONS)
 
 
 def prefixes(octets: bytes) -> list[bytes]:
-    """Cut concatenated prefixes in wire form. Raises `ProtocolError`."""
+    """Cut concatenated prefixes of the writer's protocol apart. Raises `ProtocolError`."""
     decoded = []
     at, end = 0, len(octets)
     while at < end:

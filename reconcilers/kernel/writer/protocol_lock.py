@@ -81,7 +81,7 @@ class ProtocolLock:
                     self._holder.accept()[0].close()
 
     def release(self) -> None:
-        """Let another writer have it."""
+        """Release the lock of the protocol number to another writer."""
         if self._holder is not None:
             self._holder.close()
             self._holder = None

@@ -87,7 +87,7 @@ class RouteRequests:
     def datagrams(
         self, kernel: netlink.Kernel, prefixes: Iterable[bytes]
     ) -> Iterator[tuple[bytes, int]]:
-        """Pack requests for these prefixes: datagrams, and how many requests each one has."""
+        """Pack route messages for these prefixes: datagrams, and each one's number of requests."""
         by_length: dict[int, list[bytes]] = {}
         for prefix in prefixes:
             try:
@@ -130,17 +130,17 @@ class RouteRequests:
 
 
 def by_object(identifier: int) -> bytes:
-    """Return the attribute of routes that use a nexthop object."""
+    """Return the attribute of messages about routes that use a nexthop object."""
     return number(_NH_ID, identifier)
 
 
 def type_of(next_hops: NextHopSet) -> int:
-    """Return the type of routes that carry these next hops themselves."""
+    """Return the type in messages about routes that carry these next hops themselves."""
     return TYPE_BLACKHOLE if next_hops == BLACKHOLE else UNICAST
 
 
 def by_next_hops(next_hops: NextHopSet, family: int) -> bytes:
-    """Return the attributes of routes that carry their next hops themselves, with `MARK`."""
+    """Return the attributes of messages about routes with their own next hops, and `MARK`."""
     mark = attribute(_METRICS, number(_RTAX_LOCK, MARK))
     if next_hops == BLACKHOLE:
         return mark
@@ -165,21 +165,21 @@ def _gateway(hop: NextHop, family: int) -> bytes:
 
 
 def destination(request: bytes) -> bytes:
-    """Return the prefix, in wire form, of a request that `RouteRequests` made."""
+    """Return the prefix, in wire form, of a route message that `RouteRequests` made."""
     length = request[HEADER.size + 1]
     at = HEADER.size + _ROUTE.size + 4
     return bytes((length,)) + request[at : at + ((length + 7) >> 3)]
 
 
 def listing(family: int, table: int, protocol: int) -> bytes:
-    """Return the body of a request for routes; 0 is any table or protocol."""
+    """Return the body of a message that requests routes; 0 is any table or protocol."""
     octet = table if table < 256 else 0
     body = _ROUTE.pack(family, 0, 0, 0, octet, protocol, 0, 0, 0)
     return body + (number(_TABLE, table) if table else b"")
 
 
 def parse_route(octets: bytes, at: int, end: int) -> RouteMessage | None:
-    """Parse a message about a route, with its header; None for a cached one, or of another family."""
+    """Parse a route message with its header; None for a cached one, or of another family."""
     family, length, _, tos, table, protocol, _, type_, flags = _ROUTE.unpack_from(octets, at + 16)
     if flags & _CLONED or tos or family not in (2, 10):
         return None
@@ -217,7 +217,7 @@ def _is_marked(octets: bytes, at: int, end: int) -> bool:
 
 
 def next_hops(octets: bytes, route: RouteMessage) -> NextHopSet:
-    """Return the next hops of a parsed route, which the kernel shows beside a nexthop object, too."""
+    """Return the next hops of a parsed route message, shown beside a nexthop object, too."""
     if route.type in DISCARDING:
         return BLACKHOLE
     hops: list[NextHop] = []
@@ -264,7 +264,7 @@ class ObjectMessage(NamedTuple):
 
 
 def hop_object(identifier: int, protocol: int, family: int, hop: NextHop) -> bytes:
-    """Return the body of a request that creates the object of a next hop; its weight is a group's."""
+    """Return the body of a message that creates a next hop's object; its weight is a group's."""
     body = _NEXTHOP.pack(family, 0, protocol, 0, _ONLINK if hop.onlink else 0)
     body += number(_NHA_ID, identifier)
     if (hop,) == BLACKHOLE:
@@ -274,7 +274,7 @@ def hop_object(identifier: int, protocol: int, family: int, hop: NextHop) -> byt
 
 
 def group_object(identifier: int, protocol: int, members: Iterable[tuple[int, int]]) -> bytes:
-    """Return the body of a request that creates or replaces a group of objects with weights."""
+    """Return the body of a message that creates or replaces a group of objects with weights."""
     packed = b"".join(_MEMBER.pack(member, weight - 1, 0, 0) for member, weight in members)
     return (
         _NEXTHOP.pack(0, 0, protocol, 0, 0)
@@ -284,12 +284,12 @@ def group_object(identifier: int, protocol: int, members: Iterable[tuple[int, in
 
 
 def object_removal(identifier: int) -> bytes:
-    """Return the body of a request that removes an object, with all routes that use it."""
+    """Return the body of a message that removes an object, with all routes that use it."""
     return _NEXTHOP.pack(0, 0, 0, 0, 0) + number(_NHA_ID, identifier)
 
 
 def object_listing() -> bytes:
-    """Return the body of a request for all nexthop objects."""
+    """Return the body of a message that requests all nexthop objects."""
     return _NEXTHOP.pack(0, 0, 0, 0, 0)
 
 

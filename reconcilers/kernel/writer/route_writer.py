@@ -55,7 +55,7 @@ class RouteWriter:
     # Reading
 
     def adopt(self) -> None:
-        """Read the kernel's objects and routes, once at the start. Nothing that has routes changes."""
+        """Read the kernel's objects and routes once, as ours to write. Nothing with routes changes."""
         self.groups.reread()
         for family in (IPV4, IPV6):
             for route in listings.routes(self._kernel, family, protocol=self._protocol):
@@ -65,7 +65,7 @@ class RouteWriter:
         self.groups.remove_unused()
 
     def owner(self, route: RouteMessage, next_hops: NextHopSet) -> Group | None:
-        """Return the group of a route of the kernel that is ours; None for a foreign one."""
+        """Return the group of a kernel's route that this writer owns; None for a foreign one."""
         if route.protocol != self._protocol:
             return None
         if route.object:
@@ -73,7 +73,7 @@ class RouteWriter:
         return self.groups.plain(normal(next_hops), route.table.family) if route.marked else None
 
     def reread(self, table: int, family: int) -> Changes:
-        """Read a table of the kernel whole, and return how our routes in it differ."""
+        """Read a table of the kernel whole, and return how our written routes in it differ."""
         changes: Changes = {}
         actual: dict[RouteTable, dict[bytes, Group]] = {}
         foreign: dict[RouteTable, set[bytes]] = {}
@@ -111,7 +111,7 @@ class RouteWriter:
         return changes
 
     def freed(self, table: int, family: int) -> tuple[Routes, ...]:
-        """Read a table for places of ours that a foreign route no longer occupies."""
+        """Read a table for places of our routes that a foreign route no longer occupies."""
         keys = [k for k in self.known.occupied if (k.table, k.family) == (table, family)]
         if not keys:
             return ()
@@ -125,7 +125,7 @@ class RouteWriter:
         return packed(free)
 
     def reread_objects(self) -> Changes:
-        """Compare with the kernel's objects: a link that goes down takes them without a message."""
+        """Compare what was written with the kernel's objects: a link that goes down takes them."""
         gone, changed = self.groups.reread()
         changes: Changes = {}
         for groups, reason in ((set(changed), Reason.DIFFERENT), (set(gone), Reason.MISSING)):
@@ -139,7 +139,7 @@ class RouteWriter:
     # Writing
 
     def apply(self, batch: Batch) -> Confirmed:
-        """Write the changes of a batch."""
+        """Write the changes of a batch of routes into the kernel."""
         began, before = time.monotonic(), self._kernel.requests
         failures = Failures()
         for move in batch.moves:
@@ -161,14 +161,14 @@ class RouteWriter:
         )
 
     def remove_all(self) -> None:
-        """Remove all our routes and objects: groups take their routes with them."""
+        """Remove all our written routes and objects: groups take their routes with them."""
         failures = Failures()
         for group in self.groups:
             self._drop(group, failures)
         self.remove_unused_groups()
 
     def remove_unused_groups(self) -> None:
-        """Remove the objects that no route uses."""
+        """Remove the written nexthop objects that no route uses."""
         try:
             self.groups.remove_unused()
         except OSError:
@@ -367,7 +367,7 @@ class RouteWriter:
     # Notifications
 
     def removed_by_others(self, route: RouteMessage) -> Reason | None:
-        """Take a notification that a route is gone; returns what it means for ours."""
+        """Take a notification of a removed route; returns what it means for written ones."""
         known = self.known.tables.get(route.table, {})
         group = known.get(route.prefix)
         if group is None:
@@ -386,7 +386,7 @@ class RouteWriter:
         return Reason.MISSING
 
     def added_by_others(self, route: RouteMessage, flags: int) -> Reason | None:
-        """Take a notification of a new route; returns what it means for ours."""
+        """Take a notification of a new route; returns what it means for written ones."""
         known = self.known.tables.get(route.table, {})
         if route.protocol == self._protocol and (
             route.marked or self.groups.of_object(route.object) is not None

@@ -109,7 +109,7 @@ class Service:
             self._selector.register(lifeline, selectors.EVENT_READ, self._orphaned)
 
     def run(self) -> None:
-        """Serve agents until `end`."""
+        """Serve agents as the writer of the kernel's routes, until `end`."""
         while not self._ended:
             if self._ending is not None and self._may_end(self._ending):
                 return
@@ -121,7 +121,7 @@ class Service:
         return keeps or self._agent is None or self._clock() >= until
 
     def end(self) -> None:
-        """Let `run` return, from a handler of signals as well; routes stay.
+        """Let `run` of the kernel's writer return, from a handler of signals as well; routes stay.
 
         An agent that does not keep its routes is waited for: a Pod ends all of its containers at once.
         """
@@ -129,7 +129,7 @@ class Service:
         self._wake[1].send(b"\0")
 
     def turn(self) -> None:
-        """Wait for something, and do it."""
+        """Wait for a batch of the agent or a notification of the kernel, and do what is due."""
         due = self._next_verification
         for other in (self._next_reading, self._ending, self._next_attempt):
             due = due if other is None else min(due, other)
