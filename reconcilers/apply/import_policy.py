@@ -36,7 +36,7 @@ class ImportPolicies(SingleValue):
         self._changes = intent.peers.changes(db)
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """See `Reconciler`."""
+        """Return the peers of the intent that changed: each has one import policy."""
         return at_once(
             {
                 (change.row.instance, change.row.name): None
@@ -45,41 +45,41 @@ class ImportPolicies(SingleValue):
         )
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the peers of the intent: each has one import policy."""
         return ((row.instance, row.name) for row in self._peers.all(snapshot))
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """None: a policy does not outlive its peer, so that there is none to prune."""
+        """None: an import policy does not outlive its peer, so that there is none to prune."""
         return ()
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
+        """True if the intent has the peer of an import policy."""
         return self._peers.get(snapshot, key) is not None
 
     def possible(self, key: ObjectKey) -> bool:
-        """A policy needs its peer, which is created with it."""
+        """True if the speaker has the peer of an import policy, which is created with it."""
         return self._peer(key) is not None
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Import:
-        """See `SingleValue`."""
+        """Return the import policy of a peer of the intent."""
         row = self._peers.get(snapshot, key)
         if row is None:
             raise KeyError(key)
         return import_policy(row)
 
     def actual_value(self, key: ObjectKey) -> Import | None:
-        """See `SingleValue`."""
+        """Return the import policy that the speaker has of a peer; None without the peer."""
         config = self._peer(key)
         return None if config is None else config.import_
 
     def set_value(self, key: ObjectKey, value: Import) -> None:
-        """See `SingleValue`."""
+        """Set the import policy of a peer of the speaker, if it has the peer."""
         config = self._peer(key)
         if config is not None:
             self._speaker.set_peer(key[0], msgspec.structs.replace(config, import_=value))
 
     def delete(self, key: ObjectKey) -> None:
-        """Nothing is left of a policy without its peer."""
+        """Do nothing: no import policy is left without its peer."""
 
     def _peer(self, key: ObjectKey) -> PeerConfig | None:
         config = self._speaker.peer_config(*key)

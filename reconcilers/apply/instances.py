@@ -30,42 +30,42 @@ class Instances(SingleValue):
         self._changes = intent.instances.changes(db)
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """See `Reconciler`."""
+        """Return the BGP instances of the intent that changed."""
         return at_once({(change.row.name,): None for change in self._changes.next(snapshot)})
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the BGP instances of the intent."""
         return ((row.name,) for row in self._instances.all(snapshot))
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the BGP instances of the speaker."""
         return ((name,) for name in self._speaker.instance_configs())
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
+        """True if the intent has a BGP instance of this name."""
         return self._instances.get(snapshot, key) is not None
 
     def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
-        """An instance is deleted after its peers and its route sets."""
+        """Return the BGP instances with peers or route sets, which are deleted before them."""
         speaker = self._speaker
         return [key for key in keys if speaker.peer_configs(*key) or speaker.route_sets(*key)]
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> InstanceConfig:
-        """See `SingleValue`. Raises `speaker.api.InvalidConfig`."""
+        """Return the configuration of a BGP instance of the intent. Raises `InvalidConfig`."""
         row = self._instances.get(snapshot, key)
         if row is None:
             raise KeyError(key)
         return instance_config(row)
 
     def actual_value(self, key: ObjectKey) -> InstanceConfig | None:
-        """See `SingleValue`."""
+        """Return the configuration of a BGP instance of the speaker; None without it."""
         return self._speaker.instance_config(*key)
 
     def set_value(self, key: ObjectKey, value: InstanceConfig) -> None:
-        """Another AS or router ID makes another router; it keeps its peers and route sets."""
+        """Create or change a BGP instance: another AS or router ID keeps its peers and route sets."""
         del key
         self._speaker.set_instance(value)
 
     def delete(self, key: ObjectKey) -> None:
-        """See `Reconciler`."""
+        """Remove a BGP instance from the speaker."""
         self._speaker.remove_instance(*key)

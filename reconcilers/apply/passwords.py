@@ -25,7 +25,7 @@ class Passwords:
         """By kind: its objects have a password of some peer, or had one."""
 
     def follow(self, ref: PasswordRef | None) -> bool:
-        """Follow the kind of object that has a password; a read of `changed` begins with all.
+        """Follow the kind of object with a peer's password; the first `changed` has all peers of it.
 
         Returns True for a kind that was not followed.
         """
@@ -37,7 +37,7 @@ class Passwords:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables of these kinds."""
+        """The tables of the kinds of objects that have passwords of peers."""
         kinds = self._resources.kinds
         return tuple(kind.table for name in self._changes if (kind := kinds.named(name)))
 
@@ -48,7 +48,7 @@ class Passwords:
                 yield from self._peers.find(snapshot, BY_PASSWORD, (kind, *change.row.key))
 
     def reader(self, snapshot: Snapshot) -> Callable[[PasswordRef], bytes | None]:
-        """Return a function that reads a password: None without one, LookupError if withheld."""
+        """Return a function that reads a peer's password: None without, LookupError if withheld."""
 
         def read(ref: PasswordRef) -> bytes | None:
             value = self._value(snapshot, ref)

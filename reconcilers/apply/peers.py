@@ -58,7 +58,7 @@ class Peers(SingleValue):
         """By instance: the AS number, all that peers depend on."""
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """Peers that changed, peers of changed instances, and peers whose password may have."""
+        """Return changed peers, peers of changed instances, and peers with changed passwords."""
         peers = self._intent.peers
         changed: dict[ObjectKey, Parts] = {}
         for change in self._peer_changes.next(snapshot):
@@ -87,28 +87,28 @@ class Peers(SingleValue):
         return before != asn
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the peers of the intent."""
         return ((row.instance, row.name) for row in self._intent.peers.all(snapshot))
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the peers of all instances of the speaker."""
         for instance in self._speaker.instance_configs():
             for name in self._speaker.peer_configs(instance):
                 yield instance, name
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
+        """True if the intent has a peer, and its instance."""
         return (
             self._intent.peers.get(snapshot, key) is not None
             and self._intent.instances.get(snapshot, key[0]) is not None
         )
 
     def possible(self, key: ObjectKey) -> bool:
-        """A peer needs its instance."""
+        """True if the speaker has the instance of a peer."""
         return self._speaker.instance_config(key[0]) is not None
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> PeerConfig:
-        """See `SingleValue`. Raises `speaker.api.InvalidConfig`."""
+        """Return the configuration of a peer of the intent. Raises `InvalidConfig`."""
         row = self._intent.peers.get(snapshot, key)
         instance = self._intent.instances.get(snapshot, key[0])
         if row is None or instance is None:
@@ -132,13 +132,13 @@ class Peers(SingleValue):
         return session.holds_bgp
 
     def actual_value(self, key: ObjectKey) -> PeerConfig | DynamicPeerConfig | None:
-        """See `SingleValue`."""
+        """Return the configuration of a peer of the speaker; None without it."""
         return self._speaker.peer_config(*key)
 
     def set_value(self, key: ObjectKey, value: PeerConfig) -> None:
-        """See `SingleValue`."""
+        """Create or change a peer of the speaker."""
         self._speaker.set_peer(key[0], value)
 
     def delete(self, key: ObjectKey) -> None:
-        """See `Reconciler`."""
+        """Remove a peer from the speaker."""
         self._speaker.remove_peer(*key)

@@ -36,12 +36,12 @@ class ReceivedDecision(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """One word."""
+        """The verdict on a received route as one word."""
         return "Accepted" if self.accepted else self.filter.partition(" ")[0]
 
 
 def translated(peer: Peer, decision: PolicyDecision) -> ReceivedDecision:
-    """Return a decision of the speaker in the terms of the peer's intent."""
+    """Return the speaker's verdict on a received route in the terms of the peer's intent."""
     rule = decision.rule
     if decision.accepted:
         if rule is None:
@@ -57,7 +57,7 @@ def translated(peer: Peer, decision: PolicyDecision) -> ReceivedDecision:
 
 
 def decide(peer: Peer, family: Family, nlri: bytes) -> ReceivedDecision:
-    """Return what the intent decides about a prefix, as if the peer advertised it."""
+    """Return the intent's verdict on a received prefix, as if the peer advertised it."""
     policy = compile_import(peer.name, import_policy(peer))
     if policy is None:
         return translated(peer, PolicyDecision(accepted=True))

@@ -48,7 +48,7 @@ class RouteSets(Reconciler):
         self._route_changes.skip(db.snapshot())
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """Changed routes by set; sets that a changed peer or instance needs, or no longer does."""
+        """Return changed routes by route set; route sets that changed peers or instances need."""
         changed: dict[ObjectKey, Parts] = dict((yield from self._changed_routes(snapshot)))
         touched: set[str] = set()
         for key in self._needed_sets(snapshot, touched):
@@ -106,7 +106,7 @@ class RouteSets(Reconciler):
                     yield instance, row.route_set
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the route sets that peers of the intent shall get, by instance."""
         return {
             (row.instance, row.route_set): None
             for row in self._intent.peers.all(snapshot)
@@ -114,13 +114,13 @@ class RouteSets(Reconciler):
         }
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the route sets that the speaker has, by instance."""
         for instance in self._speaker.instance_configs():
             for route_set in self._speaker.route_sets(instance):
                 yield instance, route_set
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """A set is wanted while a peer of the instance shall get it."""
+        """True if a peer of the instance shall get a route set."""
         instance, route_set = key
         return (
             self._has_peer(snapshot, instance, route_set)
@@ -128,11 +128,11 @@ class RouteSets(Reconciler):
         )
 
     def possible(self, key: ObjectKey) -> bool:
-        """A route set needs its instance."""
+        """True if the speaker has the instance of a route set."""
         return self._speaker.instance_config(key[0]) is not None
 
     def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
-        """A peer that still gets a set would see all of its routes withdrawn."""
+        """Return the route sets that peers of the speaker still get: each would be withdrawn."""
         used: set[ObjectKey] = set()
         for instance in {instance for instance, _ in keys}:
             for config in self._speaker.peer_configs(instance).values():
@@ -143,7 +143,7 @@ class RouteSets(Reconciler):
     def desired(
         self, snapshot: Snapshot, key: ObjectKey, parts: Collection[RouteKey] | None
     ) -> dict[RouteKey, RouteAttributes]:
-        """See `Reconciler`."""
+        """Return the routes of a route set of the intent, with the attributes to advertise."""
         routes = self._intent.routes
         route_set = key[1]
         if parts is None:
@@ -161,7 +161,7 @@ class RouteSets(Reconciler):
     def actual(
         self, key: ObjectKey, parts: Collection[RouteKey] | None
     ) -> dict[RouteKey, RouteAttributes] | None:
-        """See `Reconciler`."""
+        """Return the routes of a route set of the speaker; None without the set."""
         queried: dict[Family, Collection[bytes]]
         if parts is None:
             prefixes = self._speaker.route_set_prefixes(*key)
@@ -187,7 +187,7 @@ class RouteSets(Reconciler):
     def pieces(
         self, snapshot: Snapshot, key: ObjectKey, size: int
     ) -> Iterator[Collection[RouteKey]]:
-        """See `Reconciler`. The desired routes first, then routes that only the speaker has."""
+        """Iterate over the routes of a route set: the desired first, then others of the speaker."""
         routes = self._intent.routes
         route_set = key[1]
         held = self._speaker.route_set_prefixes(*key) or {}
@@ -206,7 +206,7 @@ class RouteSets(Reconciler):
                 ]
 
     def update(self, key: ObjectKey, changes: State) -> None:
-        """Make one call, whatever the number of routes."""
+        """Update a route set of the speaker by one call, whatever the number of routes."""
         by_family: dict[Family, dict[bytes, RouteAttributes | None]] = {}
         for (family, nlri), attributes in changes.items():
             by_family.setdefault(family, {})[nlri] = attributes
@@ -214,11 +214,11 @@ class RouteSets(Reconciler):
         self._speaker.update_routes(instance, route_set, by_family)
 
     def delete(self, key: ObjectKey) -> None:
-        """See `Reconciler`."""
+        """Remove a route set from the speaker."""
         self._speaker.remove_route_set(*key)
 
     def text(self, part: RouteKey) -> str:
-        """See `Reconciler`."""
+        """Return the prefix of a route of a route set as text."""
         return prefix_to_text(*part)
 
     def _has_peer(self, snapshot: Snapshot, instance: str, route_set: str) -> bool:

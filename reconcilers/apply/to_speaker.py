@@ -38,7 +38,7 @@ LISTEN_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104  a BGP router listens on all 
 
 
 def instance_config(instance: Instance) -> InstanceConfig:
-    """Return an instance's configuration; it listens on all addresses, if a port is set."""
+    """Return an instance of the intent as the speaker's configuration."""
     listen: tuple[tuple[str, int], ...] = ()
     if instance.listen_port is not None:
         listen = tuple((address, instance.listen_port) for address in LISTEN_ADDRESSES)
@@ -74,7 +74,7 @@ class ReceivedRoutes(NamedTuple):
     """Whether the AS path of an eBGP peer's routes has to begin with its AS (RFC 4271 section 6.3)."""
 
     def limits(self) -> tuple[MaximumPrefixes, ...]:
-        """Return the limits of a peer."""
+        """Return the limits of a peer's received routes, for the speaker."""
         if not self.limit:
             return ()
         return (MaximumPrefixes(self.limit, restart_after=RESTART_AFTER_LIMIT_SECONDS),)
@@ -90,7 +90,7 @@ def peer_config(
     password_of: Callable[[PasswordRef], bytes | None],
     received: ReceivedRoutes = ALL_RECEIVED_ROUTES,
 ) -> PeerConfig:
-    """Return the configuration of a peer of an instance with this AS.
+    """Return a peer of the intent as the speaker's configuration; its instance has this AS.
 
     A peer whose password is missing or invalid is disabled, with the reason; so is a peer whose
     password is withheld, for which ``password_of`` raises LookupError. Raises
@@ -147,7 +147,7 @@ def peer_config(
 
 
 def import_policy(peer: Peer) -> Import:
-    """Return the import policy of a peer: what is rejected, then what is accepted.
+    """Return a peer's import policy for the speaker: what is rejected, then what is accepted.
 
     Without prefixes that are never accepted: all, none, or what is within these prefixes.
     """
@@ -163,7 +163,7 @@ def _accepted(accept: tuple[IntentRule, ...] | None) -> Import:
 
 
 def prefix_rules(rules: Iterable[IntentRule]) -> tuple[PrefixRule, ...]:
-    """Return the rules of the speaker, in order; a rule of two objects is one."""
+    """Return prefix rules of the intent for the speaker, in order; equal rules are one."""
     return tuple(dict.fromkeys(PrefixRule(rule.prefix, rule.ge, rule.le) for rule in rules))
 
 
@@ -184,7 +184,7 @@ def _graceful_shutdown(peer: Peer, asn: int) -> Policy | None:
 
 @functools.lru_cache(maxsize=4096)
 def route_attributes(attributes: Attributes) -> RouteAttributes:
-    """Return the attributes of a local route, in the form in which a speaker returns them.
+    """Return the attributes of a local route in the form in which a speaker returns them.
 
     Routes share few sets of attributes: most calls are answered from a cache.
     """
