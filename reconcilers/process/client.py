@@ -37,7 +37,7 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
 
     @property
     def is_connected(self) -> bool:
-        """Whether both sides have greeted, and the connection is not lost."""
+        """Whether the agent is connected to the process: both sides have greeted."""
         return self._greeted
 
     def follow(
@@ -46,13 +46,13 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         received: Callable[[Any], None],
         lost: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call ``connected`` for a new connection, ``received`` for a message, ``lost`` at the end."""
+        """Call ``connected``, ``received`` and ``lost`` for the agent's connections to the process."""
         self._connected.append(connected)
         self._received.append(received)
         self._lost.append(lost)
 
     def send(self, message: M) -> None:
-        """Send a message; without a connection it is dropped."""
+        """Send a message to the process; without a connection it is dropped."""
         transport = self._transport
         if transport is None or not self._greeted:
             return
@@ -70,14 +70,14 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         transport.write(octets)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Greet."""
+        """Greet the process."""
         self._transport = cast("asyncio.Transport", transport)
         self._gone.clear()
         self._decoder = self._codec.decoder()
         self._transport.write(self._codec.encode(self._hello))
 
     def data_received(self, data: bytes) -> None:
-        """Pass messages on; what is no message ends the connection."""
+        """Pass messages of the process on; what is no message ends the connection."""
         try:
             for message in self._decoder.feed(data):
                 if self._transport is None:
@@ -92,7 +92,7 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
                 self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget the connection to the process."""
         if exc is not None:
             self.problem = f"the connection to the process failed: {exc}"
         self._transport = None
@@ -103,7 +103,7 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
             lost()
 
     async def disconnected(self) -> None:
-        """Return once there is no connection."""
+        """Return once the agent has no connection to the process."""
         await self._gone.wait()
 
     def _greet(self, hello: Greeting) -> None:

@@ -30,11 +30,11 @@ class Greeting(Protocol):
 
     @property
     def program(self) -> str:
-        """Name and version of the program, for the logs of its peer."""
+        """Name and version of the program that greets, for the logs of its peer."""
 
     @property
     def versions(self) -> tuple[int, int]:
-        """The first and the last version of the messages that the program speaks."""
+        """The first and the last version of the messages that the program encodes and decodes."""
 
 
 class ProtocolError(Exception):
@@ -63,7 +63,7 @@ class Codec(Generic[M]):
         }
 
     def common_version(self, hello: Greeting) -> int:
-        """Return the version to speak with the sender of a `Greeting`. Raises `VersionError`."""
+        """Return the version of messages in common with a `Greeting`. Raises `VersionError`."""
         first = max(self.versions[0], hello.versions[0])
         last = min(self.versions[1], hello.versions[1])
         if first > last:
@@ -71,7 +71,7 @@ class Codec(Generic[M]):
         return last
 
     def encode(self, message: M) -> bytes:
-        """Return the frame of a message."""
+        """Return the frame of a message between the agent and a process, as octets."""
         octets: list[bytes] = []
         used = 0
 
@@ -96,7 +96,7 @@ class Codec(Generic[M]):
         return b"".join((_LENGTHS.pack(size, len(header)), header, *octets))
 
     def decode(self, header: bytes, octets: bytes) -> M | None:
-        """Return a message; None for a kind of another version. Raises `ProtocolError`."""
+        """Return the message of a frame; None for a kind of another version. Raises `ProtocolError`."""
         try:
             fields = json.loads(header)
             read = self._kinds.get(fields[_KIND])
@@ -106,7 +106,7 @@ class Codec(Generic[M]):
         return message
 
     def decoder(self) -> Decoder[M]:
-        """Return what cuts messages out of a stream."""
+        """Return a decoder, which cuts messages out of a stream."""
         return Decoder(self)
 
 
@@ -118,7 +118,7 @@ class Decoder(Generic[M]):
         self._buffer = bytearray()
 
     def feed(self, octets: bytes) -> Iterator[M]:
-        """Take octets and yield the messages that are complete. Raises `ProtocolError`."""
+        """Take octets and yield the decoded messages that are complete. Raises `ProtocolError`."""
         self._buffer += octets
         while len(self._buffer) >= _LENGTHS.size:
             size, header = _LENGTHS.unpack_from(self._buffer)

@@ -33,20 +33,20 @@ class Connection(Generic[M]):
         self._waiting = bytearray()
 
     def fileno(self) -> int:
-        """Return the descriptor to wait for."""
+        """Return the descriptor to wait for on the process's side of the connection."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close a process's connection to the agent."""
         self._socket.close()
 
     @property
     def has_waiting(self) -> bool:
-        """True if octets wait until the agent reads."""
+        """True if octets wait on this connection until the agent reads."""
         return bool(self._waiting)
 
     def receive(self) -> Iterator[M] | None:
-        """Return the messages that have come; None at the end. Raises `OSError`, `ProtocolError`."""
+        """Return the agent's messages; None at the end. Raises `OSError`, `ProtocolError`."""
         try:
             octets = self._socket.recv(_RECEIVE)
         except BlockingIOError:
@@ -54,14 +54,14 @@ class Connection(Generic[M]):
         return self._decoder.feed(octets) if octets else None
 
     def send(self, message: M) -> None:
-        """Send a message, as soon as the agent reads. Raises `OSError`, `AgentTooSlowError`."""
+        """Send the agent a message, as soon as it reads. Raises `OSError`, `AgentTooSlowError`."""
         self._waiting += self._encode(message)
         self.flush()
         if len(self._waiting) > _MAX_WAITING:
             raise AgentTooSlowError(f"{len(self._waiting)} octets wait for the agent")
 
     def flush(self) -> None:
-        """Send what waits, as far as the agent reads. Raises `OSError`."""
+        """Send the agent the waiting octets of the connection. Raises `OSError`."""
         while self._waiting:
             try:
                 sent = self._socket.send(self._waiting)
@@ -71,7 +71,7 @@ class Connection(Generic[M]):
 
 
 def is_trusted(agent: socket.socket) -> bool:
-    """True if the process at the other end is root's, or of our user, or the file's mode admits it.
+    """True if the agent that connects is root's or of our user, or the socket's mode admits it.
 
     A socket in no folder has no mode, and many processes of a node have the group of root.
     """

@@ -29,7 +29,7 @@ def keep(
     first_pause: float = FIRST_PAUSE,
     forgotten: float = FORGOTTEN,
 ) -> int:
-    """Run ``work`` in a child, again while it dies; returns when it returns 0, or at SIGTERM.
+    """Keep a child process running: start it again while it dies, until it returns 0, or SIGTERM.
 
     ``name``: of the child, for the log. ``forgotten``: seconds of life after which the next pause is
     the first one.

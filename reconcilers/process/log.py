@@ -13,7 +13,7 @@ MAX_LINE: Final = 2000
 
 
 def log(level: str, text: str) -> None:
-    """Write a line; its level is ``info`` or ``error``.
+    """Write a line to a process's log on standard error; its level is ``info`` or ``error``.
 
     Lost if the agent that read it is gone, or reads nothing: the process would stand still.
     """
