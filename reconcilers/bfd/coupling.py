@@ -69,7 +69,7 @@ class Coupling:
         """Peers whose session is Established, and ends as its path is down."""
 
     def holds(self, peer: PeerKey, key: SessionKey | None) -> bool:
-        """Return whether a strict peer has to wait for its session.
+        """Return whether a strict peer's BGP session has to wait for its BFD session.
 
         A session that is Established stays, as for any peer: it ends when BFD goes from Up to Down.
         """
@@ -78,7 +78,7 @@ class Coupling:
         return key is None or (key not in self._released and key not in self._switched_off)
 
     def bgp_changed(self, peer: PeerKey, now: float, *, established: bool) -> None:
-        """Take the state of a BGP session."""
+        """Take the state of a BGP session that depends on BFD."""
         if established:
             self._established.add(peer)
         elif peer in self._established:
@@ -92,7 +92,7 @@ class Coupling:
             self._rechecks.pop(peer, None)
 
     def changed(self, changes: Iterable[Change], now: float) -> list[PathDown]:
-        """Take changes of state; returns the paths that are down."""
+        """Take changes of BFD sessions; returns the paths that are down, which end BGP sessions."""
         paths: list[PathDown] = []
         for change in changes:
             self._note(change.key, change.local_discriminator, change.after, change.remote_state)
@@ -110,7 +110,7 @@ class Coupling:
         return paths
 
     def reported(self, statuses: Iterable[SessionStatus], now: float) -> list[PathDown]:
-        """Take what the process reports; returns paths that went down without a connection."""
+        """Take statuses of BFD sessions; returns paths that went down without a connection."""
         paths: list[PathDown] = []
         for status in statuses:
             before = self._known.get(status.key)
@@ -132,7 +132,7 @@ class Coupling:
         return paths
 
     def forget(self, keys: Mapping[SessionKey, object]) -> None:
-        """Forget the sessions that are none of these any more."""
+        """Forget the BFD sessions that are not among these."""
         for key in self._known.keys() - keys.keys():
             del self._known[key]
             self._ups.pop(key, None)
@@ -141,7 +141,7 @@ class Coupling:
             self._switched_off.discard(key)
 
     def due(self, now: float) -> list[PathDown]:
-        """Judge again what is due."""
+        """Judge the BFD sessions again that are due; returns the paths that are down."""
         paths = []
         for peer, recheck in list(self._rechecks.items()):
             if recheck.at > now:
@@ -155,7 +155,7 @@ class Coupling:
 
     @property
     def next_due(self) -> float | None:
-        """When `due` has to be called next."""
+        """When `due` has to be called next to judge a BFD session again."""
         return min((recheck.at for recheck in self._rechecks.values()), default=None)
 
     def _note(self, key: SessionKey, discriminator: int, state: State, remote: State) -> None:

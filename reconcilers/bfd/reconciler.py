@@ -100,41 +100,41 @@ class BfdSessions(SingleValue):
 
     @property
     def changed(self) -> Observable[object]:
-        """Emits when there is something to reconcile."""
+        """Emits when there are BFD sessions to reconcile."""
         return self._changes
 
     @property
     def listed(self) -> bool:
-        """Whether it is known which sessions the process has."""
+        """Whether it is known which sessions the BFD process has."""
         return self._listed_at is not None
 
     @property
     def wanted_sessions(self) -> Mapping[SessionKey, Settings]:
-        """The sessions of all peers, as of the last round."""
+        """The BFD sessions that peers shall have, with settings, as of the last round."""
         return self._wanted
 
     def key_of(self, instance: str, peer: str) -> SessionKey | None:
-        """Return the session of a peer; None without one."""
+        """Return the BFD session of a peer; None without one."""
         return self._keys.get((instance, peer))
 
     def peers_of(self, key: SessionKey) -> Collection[tuple[str, str]]:
-        """Return the peers whose path a session watches."""
+        """Return the peers whose path a BFD session watches."""
         return self._peers.get(key, ())
 
     # Reports of the process and the speaker
 
     def connected(self) -> None:
-        """A connection to the process was made: it will list its sessions."""
+        """Begin a connection to the BFD process: it will list its sessions."""
         self._listed_at = None
         self.statuses.clear()
         self._settings.clear()
 
     def disconnected(self) -> None:
-        """The connection is lost: the next one lists the sessions again."""
+        """End the connection to the BFD process: the next one lists the sessions again."""
         self._listed_at = None
 
     def reported(self, message: Statuses) -> None:
-        """Take what the process knows of sessions."""
+        """Take the statuses of sessions that the BFD process reports."""
         for status in message.sessions:
             if self.listed and status.key not in self._settings:
                 continue  # removed since it was sent
@@ -147,7 +147,7 @@ class BfdSessions(SingleValue):
             self._changes.on_next(None)
 
     def state_changed(self, change: Change) -> None:
-        """Take a change of a session: its next status comes later."""
+        """Take a change of a BFD session: its next status comes later."""
         status = self.statuses.get(change.key)
         if status is not None:
             self.statuses[change.key] = status._replace(
@@ -160,20 +160,20 @@ class BfdSessions(SingleValue):
             )
 
     def neighbors_found(self, addresses: Mapping[tuple[str, str], str]) -> None:
-        """Take the addresses of peers on interfaces; known addresses stay until others are known."""
+        """Take the addresses of peers on interfaces, for their BFD sessions."""
         if any(self._addresses.get(peer) != address for peer, address in addresses.items()):
             self._addresses.update(addresses)
             self._read = None
             self._changes.on_next(None)
 
     def keys_changed(self) -> None:
-        """Compute the wanted sessions of the present rows and keys, and reconcile them soon."""
+        """Compute the BFD sessions with the present keys, and reconcile them soon."""
         self._read = None
         self.read(self._database.snapshot())
         self._changes.on_next(None)
 
     def read(self, snapshot: Snapshot) -> None:
-        """Compute the wanted sessions, if what they depend on has changed."""
+        """Compute the BFD sessions that peers shall have, if what they depend on has changed."""
         tables = (self._intent.instances, self._intent.peers, self._host)
         revisions = tuple(table.revision(snapshot) for table in tables)
         if revisions == self._read:
@@ -213,7 +213,7 @@ class BfdSessions(SingleValue):
     # The reconciler
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """See `Reconciler`."""
+        """Return the BFD sessions whose settings are not as the process has them."""
         self.read(snapshot)
         if not self.listed or not self._outdated:
             return at_once({})
@@ -223,37 +223,37 @@ class BfdSessions(SingleValue):
         return at_once({_object(k): None for k in keys if wanted.get(k) != present.get(k)})
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the BFD sessions that peers shall have; none before the process has listed its own."""
         self.read(snapshot)
         return map(_object, self._wanted) if self.listed else ()
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the sessions of the BFD process, once it has listed them."""
         return map(_object, list(self._settings)) if self.listed else ()
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
+        """True if a peer shall have this BFD session."""
         self.read(snapshot)
         return _session_key(key) in self._wanted
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Settings:
-        """See `SingleValue`."""
+        """Return the settings that a BFD session shall have."""
         self.read(snapshot)
         return self._wanted[_session_key(key)]
 
     def actual_value(self, key: ObjectKey) -> Settings | None:
-        """See `SingleValue`."""
+        """Return the settings that the BFD process has for a session; None without it."""
         return self._settings.get(_session_key(key))
 
     def set_value(self, key: ObjectKey, value: Settings) -> None:
-        """See `SingleValue`."""
+        """Set a session with its settings in the BFD process."""
         session = _session_key(key)
         self._send(SetSessions((Wanted(session, value),)))
         self._settings[session] = value
         self._own.add(session)
 
     def delete(self, key: ObjectKey) -> None:
-        """See `Reconciler`. Raises `NotNow` for a session of an agent before, and unconnected."""
+        """Remove a session from the BFD process. Raises `NotNow`, if an earlier agent has set it."""
         session = _session_key(key)
         if self._listed_at is None:
             raise NotNow(KEPT_SECONDS)

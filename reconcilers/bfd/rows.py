@@ -22,7 +22,7 @@ def session_row(
     connected: bool,
     problem: str = "",
 ) -> BfdSession:
-    """Return the row of a peer with BFD; ``problem``: why it cannot have a session."""
+    """Return the row of a peer's BFD session; ``problem``: why it cannot have one."""
     strict = peer.bfd is not None and peer.bfd.strict
     row = BfdSession(
         instance=peer.instance,
@@ -76,7 +76,7 @@ def session_row(
 
 
 def counters_row(peer: Peer, status: SessionStatus) -> BfdCounters:
-    """Return the counters of a peer's session."""
+    """Return the row of the counters of a peer's BFD session."""
     return BfdCounters(
         instance=peer.instance,
         peer=peer.name,
@@ -89,7 +89,7 @@ def counters_row(peer: Peer, status: SessionStatus) -> BfdCounters:
 
 
 def process_row(program: str, status: ProcessStatus | None, *, connected: bool) -> BfdProcess:
-    """Return the row of the process."""
+    """Return the row of the BFD process."""
     if status is None:
         return BfdProcess(name=program, connected=connected)
     return BfdProcess(

@@ -30,7 +30,7 @@ def wanted_session(
     host: Host,
     before: Container[SessionKey] = (),
 ) -> tuple[SessionKey, Settings] | None:
-    """Return the session of a peer of an instance; None without a profile, or an address.
+    """Return the BFD session that a peer shall have; None without a profile, or an address.
 
     ``address`` is that of a peer which is discovered on its interface, once it is known. ``before``
     are the present sessions: a single hop stays one while its interface is gone.
@@ -82,7 +82,7 @@ def _is_within(
 
 
 def bfd_settings(profile: BfdProfile, *, multihop: bool) -> Settings:
-    """Return the settings of a session with a profile.
+    """Return the settings of the BFD session that a peer shall have, by its profile.
 
     The echo function is for a single hop (RFC 5883 section 3). With it the kernel returns the packets
     of the neighbor, too, in the same interval.
@@ -100,7 +100,7 @@ def bfd_settings(profile: BfdProfile, *, multihop: bool) -> Settings:
 
 
 def shared_settings(settings: Sequence[Settings]) -> Settings:
-    """Return the settings of a session that several peers share, which RFC 5882 section 4.4 demands.
+    """Return the settings of one BFD session for several peers (RFC 5882 section 4.4).
 
     The values that notice a loss first: no peer has less than its object demands, and no values of two
     peers are mixed to a detection time that is shorter than each of theirs. A peer that is not passive

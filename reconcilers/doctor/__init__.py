@@ -45,12 +45,12 @@ class Result(NamedTuple):
 
 
 def checks_of(dialects: Iterable[type[Dialect]]) -> tuple[Check, ...]:
-    """Return all checks in order."""
+    """Return all checks of ``waggle doctor`` in order, of dialects last."""
     return (*CHECKS, *(own.check for dialect in dialects for own in dialect.each(Diagnosis)))
 
 
 def kinds_of(dialects: Iterable[type[Dialect]]) -> tuple[Kind[Any], ...]:
-    """Return the kinds whose objects checks read."""
+    """Return the kinds whose objects the checks of dialects for ``waggle doctor`` read."""
     return tuple(
         {
             kind: None
@@ -62,7 +62,7 @@ def kinds_of(dialects: Iterable[type[Dialect]]) -> tuple[Kind[Any], ...]:
 
 
 def examine(evidence: Evidence, checks: Iterable[Check]) -> list[Result]:
-    """Make all checks. An error of one is its result, and stops none of the others."""
+    """Make the checks of ``waggle doctor``; an error of one is its result, and stops no other."""
     return [_result(evidence, check) for check in checks]
 
 

@@ -43,7 +43,7 @@ def _others(nodes: list[str]) -> str:
 
 
 def clocks(evidence: Evidence) -> Iterator[Finding]:
-    """Check that clocks agree: tokens, certificates, Leases and logs depend on them."""
+    """Check that the agents' clocks agree: tokens, certificates, Leases and logs depend on them."""
     cluster = evidence.cluster
     if cluster is not None and cluster.clock_ahead is not None:
         seconds = cluster.clock_ahead

@@ -42,7 +42,7 @@ def reachable(evidence: Evidence) -> Iterator[Finding]:
 
 
 def definitions(evidence: Evidence) -> Iterator[Finding]:
-    """Check that the kinds of a dialect are served in a version that Waggle reads."""
+    """Check that the API server has the kinds of a dialect in a version that Waggle reads."""
     cluster = _cluster(evidence)
     if not cluster.served and "kinds" not in cluster.unread:
         remedy = "install the definitions: waggle crds cilium | kubectl create -f -"
@@ -54,7 +54,7 @@ def definitions(evidence: Evidence) -> Iterator[Finding]:
 
 
 def rights(evidence: Evidence) -> Iterator[Finding]:
-    """Check the rights of the person, and the missing rights of agents."""
+    """Check the rights of the person, and the missing rights of agents, at the API server."""
     for access in () if evidence.cluster is None else evidence.cluster.access:
         if not access.allowed:
             where = f" in namespace {access.namespace}" if access.namespace else ""
@@ -73,7 +73,7 @@ def rights(evidence: Evidence) -> Iterator[Finding]:
 
 
 def certificates(evidence: Evidence) -> Iterator[Finding]:
-    """Check that no certificate has expired or does so soon."""
+    """Check that no certificate of the cluster has expired or does so soon."""
     for certificate in _cluster(evidence).certificates:
         days = (certificate.expires - evidence.now) / DAY
         if days < 0:
@@ -93,7 +93,7 @@ def _warning_days(certificate: Certificate) -> float:
 
 
 def statuses(evidence: Evidence) -> Iterator[Finding]:
-    """Check that status objects agree with the agents, and are of nodes that exist."""
+    """Check that the status objects agree with the agents, and are of nodes that exist."""
     cluster = _cluster(evidence)
     for name in sorted(cluster.sessions.keys() - (cluster.nodes or cluster.sessions.keys())):
         sources = sorted({str(session.get("source", "")) for session in cluster.sessions[name]})

@@ -13,7 +13,7 @@ from resources.pages import reference
 
 
 def port(evidence: Evidence) -> Iterator[Finding]:
-    """Check that instances listen where they shall, and that peers do."""
+    """Check that hosts listen on the port of BGP where they shall, and that peers do."""
     for node in evidence.answered:
         for instance in node.host.get("instances", ()):
             if text := instance.get("listenError"):
@@ -36,7 +36,7 @@ def port(evidence: Evidence) -> Iterator[Finding]:
 
 
 def kernel(evidence: Evidence) -> Iterator[Finding]:
-    """Check that kernels support what sessions and routes need."""
+    """Check that the kernels of hosts support what sessions and routes need."""
     for node in evidence.answered:
         has_password = any(peer.get("authentication") == "TCP MD5" for peer in node.peers)
         supports = node.host.get("supports", {})
@@ -68,7 +68,7 @@ def kernel(evidence: Evidence) -> Iterator[Finding]:
 
 
 def mtus(evidence: Evidence) -> Iterator[Finding]:
-    """Check that an interface has one MTU on all nodes: a lower one loses long UPDATEs."""
+    """Check that an interface has one MTU on all hosts: a lower one loses long UPDATEs."""
     by_name: dict[str, Counter[int]] = {}
     for node in evidence.answered:
         for interface in node.host.get("interfaces", ()):
@@ -88,7 +88,7 @@ def mtus(evidence: Evidence) -> Iterator[Finding]:
 
 
 def router_ids(evidence: Evidence) -> Iterator[Finding]:
-    """Check that router IDs are unique among nodes and their peers (RFC 4271, RFC 6286)."""
+    """Check that router IDs of hosts are unique, with their peers (RFC 4271, RFC 6286)."""
     owners: dict[str, list[str]] = {}
     for node in evidence.answered:
         for router_id in _router_ids(node):

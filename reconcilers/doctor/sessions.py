@@ -26,7 +26,7 @@ def _texts(peer: Json) -> str:
 
 
 def passwords(evidence: Evidence) -> Iterator[Finding]:
-    """Check that both ends have the TCP MD5 password, or neither; else kernels drop the packets."""
+    """Check that both ends of sessions have the TCP MD5 password, or neither."""
     with_password: dict[str, set[bool]] = {}
     for node in evidence.answered:
         for peer in node.peers:
@@ -50,7 +50,7 @@ def passwords(evidence: Evidence) -> Iterator[Finding]:
 
 
 def hops(evidence: Evidence) -> Iterator[Finding]:
-    """Check the number of hops, and sessions that lose long messages on the way (MTU)."""
+    """Check the hops of sessions, and for sessions that lose long messages on the way (MTU)."""
     for where, peer in _down(evidence):
         if "hops" in str(peer.get("likelyCause", "")):
             yield Finding(
@@ -75,7 +75,7 @@ def hops(evidence: Evidence) -> Iterator[Finding]:
 
 
 def as_numbers(evidence: Evidence) -> Iterator[Finding]:
-    """Check that ends agree on their AS numbers, and that routes are not dropped as AS loops."""
+    """Check that ends of sessions agree on AS numbers, and no routes are dropped as AS loops."""
     for where, peer in _down(evidence):
         if "Bad Peer AS" in _texts(peer):
             yield Finding(

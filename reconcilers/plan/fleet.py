@@ -27,7 +27,7 @@ class MaxWithdraw(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read ``N`` or ``N%``. Raises ValueError."""
+        """Read the most routes that a plan may withdraw: ``N`` or ``N%``. Raises ValueError."""
         digits = text.removesuffix("%")
         if not digits.isascii() or not digits.isdigit() or (text != digits and int(digits) > 100):
             raise ValueError(f"not a number, nor a percentage: {text!r}")
@@ -38,7 +38,7 @@ class MaxWithdraw(msgspec.Struct, frozen=True):
         return f"{self.number}{'%' * self.percent}"
 
     def exceeded(self, withdrawn: int, advertised: int) -> bool:
-        """Return whether these are too many."""
+        """Return whether a plan withdraws too many routes."""
         return withdrawn > (advertised * self.number / 100 if self.percent else self.number)
 
 
@@ -60,7 +60,7 @@ class Plan:
         self._advertised = 0
 
     def add(self, node: str, before: NodeState, after: NodeState, plan: NodePlan) -> None:
-        """Add the plan of a node, between these states."""
+        """Add the plan of a node, between its states before and after."""
         self._nodes += 1
         self._advertised += sum(len(before.routes_of(peer)) for peer in before.peers.values())
         if plan:
@@ -77,15 +77,15 @@ class Plan:
 
     @property
     def groups(self) -> list[tuple[NodePlan, list[str]]]:
-        """The different plans with their nodes, the one of most nodes first."""
+        """The different plans with their nodes, the plan of most nodes first."""
         return sorted(self._groups.values(), key=lambda group: (-len(group[1]), group[1][0]))
 
     def items(self) -> list[Json]:
-        """Return the different plans as JSON."""
+        """Return the different plans of all nodes as JSON."""
         return [{"nodes": nodes, **msgspec.to_builtins(plan)} for plan, nodes in self.groups]
 
     def problems(self) -> list[Json]:
-        """Return the problems of both states: ``new`` (on a node more), ``solved`` or ``remains``."""
+        """Return the problems of the plans of all nodes: ``new``, ``solved`` or ``remains``."""
         items = []
         for problem, nodes in self._problems.values():
             before, after = nodes
@@ -104,7 +104,7 @@ class Plan:
         return sorted(items, key=lambda item: (item["objects"], item["field"], item["message"]))
 
     def summary(self) -> Json:
-        """Return the numbers of changes by their kind, over all nodes."""
+        """Return the numbers of changes of the plans by their kind, over all nodes."""
         instances: Counter[str] = Counter()
         sessions: Counter[str] = Counter()
         routes: Counter[str] = Counter()
@@ -131,7 +131,7 @@ class Plan:
         }
 
     def violations(self, max_withdraw: MaxWithdraw | None, *, no_reset: bool) -> Iterator[Json]:
-        """Yield an error for each limit that the plan exceeds."""
+        """Yield an error for each limit that the plans exceed."""
         withdrawn = self.summary()["routes"].get("withdraw", 0)
         if max_withdraw is not None and max_withdraw.exceeded(withdrawn, self._advertised):
             text = (

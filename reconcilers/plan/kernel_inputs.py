@@ -55,7 +55,7 @@ class KernelInputs(msgspec.Struct, frozen=True, kw_only=True):
     peers: tuple[Peer, ...] = ()
 
     def items(self) -> Iterator[Json]:
-        """Yield items: one for each value. Passwords are not among them."""
+        """Yield the inputs of an agent's kernel routes as items of its API, without passwords."""
         host = None if self.host is None else replace(self.host, routes=())
         yield {"node": _plain(_NodeItem(self.options, self.installing, host))}
         for instance in self.instances:
@@ -66,7 +66,7 @@ class KernelInputs(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_items(cls, items: Iterable[Json]) -> Self:
-        """Return the values that items have. Raises `msgspec.ValidationError`."""
+        """Return the inputs of kernel routes that items have. Raises `msgspec.ValidationError`."""
         node = _NodeItem()
         instances: list[Instance] = []
         peers: list[Peer] = []
@@ -87,7 +87,7 @@ class KernelInputs(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def kernel(self, state: NodeState, received: ReceivedRoutes, unknown: set[str]) -> list[Json]:
-        """Return the routes in the kernel; names of no peer are added to ``unknown``.
+        """Return the kernel's routes for these inputs; names of no peer are added to ``unknown``.
 
         Raises `reconcilers.kernel.received_file.InvalidReceivedFile`.
         """
@@ -110,7 +110,7 @@ class KernelInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def received_of(items: Iterable[Json]) -> ReceivedRoutes:
-    """Return the routes of an agent's peers from items of its API, by instance and peer.
+    """Return the received routes of an agent's peers from items of its API, as kernel inputs.
 
     Of an AS_SET each number is one AS. Raises `msgspec.ValidationError`.
     """

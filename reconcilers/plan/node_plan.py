@@ -40,7 +40,7 @@ _INTERNAL: Final = frozenset({"name", "route_set"})
 
 
 def node_plan(before: NodeState, after: NodeState) -> NodePlan:
-    """Return what a node does when its state changes."""
+    """Return the plan of a node: its changes from one state to another."""
     recreated = _recreated(before, after)
     routes = _Routes(before, after)
     return NodePlan(
@@ -149,7 +149,7 @@ class _Routes:
     def changes(
         self, key: tuple[str, str], old: PeerState | None, new: PeerState | None
     ) -> Iterator[RouteChange]:
-        """Yield the changes of the routes that a peer is sent."""
+        """Yield the changes in a node's plan of the routes that a peer is sent."""
         known = (_sent_key(old), _sent_key(new))
         changes = self._compared.get(known)
         if changes is None:

@@ -47,7 +47,7 @@ class NodeState(msgspec.Struct, frozen=True):
     """The received routes that stand in the kernel, as ``waggle render`` has them."""
 
     def routes_of(self, peer: PeerState) -> Mapping[str, Json]:
-        """Return the routes that a peer is sent, by prefix."""
+        """Return the routes of a peer's route set in this state, by prefix."""
         return self.route_sets.get(peer.config.route_set or "", {})
 
 
@@ -60,7 +60,7 @@ def node_state(
     bfd: bool,
     routes: bool = True,
 ) -> NodeState:
-    """Return the state of the node that the tables are compiled for.
+    """Return the state of the node for a plan, of the tables that are compiled for it.
 
     Without ``bfd`` its peers have no BFD sessions; without ``routes`` its route sets are empty.
     """
@@ -103,7 +103,7 @@ def node_state(
 
 
 def sent_routes(state: NodeState, peer: PeerState | None) -> Mapping[str, Json]:
-    """Return the routes that a peer is sent, with its own next hops."""
+    """Return the routes that a peer is sent in a node's state, with the peer's next hops."""
     if peer is None:
         return {}
     routes, config = state.routes_of(peer), peer.config

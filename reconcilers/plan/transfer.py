@@ -34,7 +34,7 @@ class _PeerItem(msgspec.Struct, frozen=True):
 
 
 def masked(state: NodeState, changed: Collection[tuple[str, str]] = ()) -> NodeState:
-    """Return a state with one value in place of all passwords, as states of agents have it.
+    """Return a state with one value in place of passwords, which are not transferred.
 
     The peers ``changed`` have another one.
     """
@@ -53,7 +53,7 @@ def masked(state: NodeState, changed: Collection[tuple[str, str]] = ()) -> NodeS
 
 
 def state_items(snapshot: Snapshot, intent: IntentTables, state: NodeState) -> Iterator[list[Json]]:
-    """Yield the items of a state in slices; of ``state`` all but its routes, which are read here."""
+    """Yield the state of a node as items to transfer by the local API, in slices."""
     yield [
         *({"instance": _plain(row)} for row in state.instances.values()),
         *(
@@ -69,7 +69,7 @@ def state_items(snapshot: Snapshot, intent: IntentTables, state: NodeState) -> I
 
 
 def state_of(items: Iterable[Json]) -> NodeState:
-    """Return the state that items have. Raises `msgspec.ValidationError`."""
+    """Return the state of a node that was transferred as items. Raises `msgspec.ValidationError`."""
     instances: dict[str, InstanceConfig] = {}
     peers: dict[tuple[str, str], PeerState] = {}
     problems: list[ProblemState] = []

@@ -16,7 +16,7 @@ attributes share an UPDATE. More are several calls, in turns of the loop of thei
 
 
 def difference(desired: State, actual: State) -> dict[Part, Any]:
-    """Return the changes that turn the actual state into the desired one; None removes a part."""
+    """Compare two states: return the changes from the actual to the desired; None removes a part."""
     if not actual:
         return dict(desired)
     changes = {part: value for part, value in desired.items() if actual.get(part) != value}
@@ -31,7 +31,7 @@ def make_equal(
     parts: Collection[Part] | None,
     pieces: Pieces,
 ) -> Slices[bool]:
-    """Update some parts of an object, or create it with all of them; True if anything differed.
+    """Compare parts of an object with the target and update them; True if anything differed.
 
     One call of the target makes up to `SLICE_PARTS` changes. An error that names its parts does not
     keep the others from being written.

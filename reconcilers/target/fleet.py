@@ -31,7 +31,7 @@ BURST: Final = 20.0
 
 
 def count_interval(nodes: int) -> float:
-    """Return the longest wait of a number in a cluster of so many nodes, in seconds."""
+    """Return the longest wait of a number in a fleet of so many nodes, in seconds."""
     return min(nodes * COUNT_SECONDS_PER_NODE, LONGEST_COUNT_SECONDS)
 
 
@@ -45,7 +45,7 @@ class WriteSpread:
         self._nodes = nodes
 
     def due(self, now: float, last: float) -> float:
-        """Return when a difference that was noticed now is written, in seconds of the caller's clock.
+        """Return when one agent of the fleet writes a difference noticed now, by the caller's clock.
 
         ``last`` is the time of the last such write.
         """
@@ -53,7 +53,7 @@ class WriteSpread:
         return max(last + COUNT_INTERVAL_SECONDS, now) + self._random() * spread
 
     def counts_due(self, now: float, last: float) -> float:
-        """Return when a difference of nothing but numbers that was noticed now is written.
+        """Return when one agent of the fleet writes a difference of numbers alone, noticed now.
 
         Half of the interval at least, and a random part of the other half.
         """
@@ -73,12 +73,12 @@ class RequestRate:
         self._counted_at = 0.0
 
     def wait(self, now: float) -> float:
-        """Return the seconds until the next request may be sent; 0.0 for now."""
+        """Return the seconds until the fleet's pace permits the next request; 0.0 for now."""
         rate = min(AGENT_RATE, CLUSTER_RATE / max(1, self._nodes()))
         self._tokens = min(BURST, self._tokens + max(0.0, now - self._counted_at) * rate)
         self._counted_at = now
         return 0.0 if self._tokens >= 1.0 else max(SHORTEST_PAUSE, (1.0 - self._tokens) / rate)
 
     def take(self) -> None:
-        """Count a request."""
+        """Take a token for a request from the fleet's rate."""
         self._tokens -= 1.0

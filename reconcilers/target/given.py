@@ -23,7 +23,7 @@ class GivenObjects(Reconciler, Generic[T]):
         self._changed: dict[ObjectKey, Parts] = {}
 
     def give(self, key: ObjectKey, value: T | None) -> None:
-        """Set what one object shall be; None: it shall not be."""
+        """Give the desired value of one object; None: it shall not be."""
         if value is None:
             self.given.pop(key, None)
         else:
@@ -31,7 +31,7 @@ class GivenObjects(Reconciler, Generic[T]):
         self._changed[key] = None
 
     def give_all(self, values: Mapping[ObjectKey, T]) -> set[ObjectKey]:
-        """Set what all objects shall be; returns the objects that shall not be any more."""
+        """Give the desired values of all objects; returns the objects that shall not be any more."""
         before, self.given = self.given, dict(values)
         gone = set(before.keys() - values.keys())
         changed = (key for key, value in values.items() if before.get(key) != value)
@@ -39,31 +39,31 @@ class GivenObjects(Reconciler, Generic[T]):
         return gone
 
     def concerns(self, tables: AbstractSet[str]) -> bool:
-        """See `Reconciler`. What is given is in no table."""
+        """True: what is given is in no table, and may change without one."""
         del tables
         return True
 
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
-        """See `Reconciler`."""
+        """Return the objects that were given since the last call."""
         del snapshot
         changed, self._changed = self._changed, {}
         return at_once(changed)
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return all objects whose desired value is given."""
         del snapshot
         return list(self.given)
 
     def actual_objects(self) -> Answer[Iterable[ObjectKey]]:
-        """None, unless a subclass can list them: nothing is pruned."""
+        """None of given objects, unless a subclass can list them: nothing is pruned."""
         return ()
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
+        """True if the desired value of an object is given."""
         del snapshot
         return key in self.given
 
     def delete(self, key: ObjectKey) -> Answer[None]:
-        """Leave an object that shall not be any more, unless a subclass deletes it."""
+        """Leave an object whose value is no longer given, unless a subclass deletes it."""
         del key
         return None

@@ -87,7 +87,7 @@ class Queue:
         """Objects that are compared again without a change -> when."""
 
     def is_up_to_date(self, changed: AbstractSet[str], now: Callable[[], float]) -> bool:
-        """True if nothing has to be taken where these tables have changed since the last round."""
+        """True if the queue takes nothing where these tables have changed since the last round."""
         self.changed_parts = 0
         return (
             self.current
@@ -98,7 +98,7 @@ class Queue:
         )
 
     def take(self, snapshot: Snapshot, now: Callable[[], float]) -> Slices[bool]:
-        """Add what has changed up to a snapshot; everything the first time and after an error.
+        """Take what has changed up to a snapshot into the queue; everything after an error.
 
         An error is the status of the listing; dirty objects stay dirty. Returns whether the listing
         has failed, or has succeeded again.
@@ -133,13 +133,13 @@ class Queue:
         self._report(Outcome(self.name, LISTING, recovered=True))
 
     def end_round(self) -> None:
-        """Note that a round has ended; without an error that concerns all, it ends such an error."""
+        """Note that a round of the queue has ended; it ends an error of all objects."""
         if self.unproven and self.current:
             self.unproven = False
             self._listing_succeeded()
 
     def listing_failed(self, error: Exception, now: float) -> None:
-        """Record that the objects cannot be listed; the next `take` lists all of them."""
+        """Record that the queue's objects cannot be listed; the next `take` lists all of them."""
         self.current = False
         status = self._failure(LISTING, error, self.failing.get(LISTING), now)
         self.failing[LISTING] = self.written[LISTING] = status
@@ -148,7 +148,7 @@ class Queue:
             self._paused_until = self._listing_due
 
     def add(self, changes: Mapping[ObjectKey, Parts], now: float, *, settle: float = 0.0) -> None:
-        """Add changed objects; where the pace permits it, a failed object is due at once then."""
+        """Add changed objects to the queue; with its pace a failed object is due at once then."""
         for key, parts in changes.items():
             self._advance(key, now + settle, now)
             if key not in self.statuses or (key in self.failing and self.dirty.get(key) is None):
@@ -175,15 +175,15 @@ class Queue:
             self._due.pop(key, None)
 
     def mark_dirty(self, key: ObjectKey) -> None:
-        """Mark all parts of an object, which are compared until it is `done`."""
+        """Mark all parts of an object in the queue, which are compared until it is `done`."""
         self.dirty[key] = None
 
     def is_paused(self, now: Callable[[], float]) -> bool:
-        """True if no object can be reconciled now."""
+        """True if no object of the queue can be reconciled now."""
         return self._paused_until is not None and now() < self._paused_until
 
     def due(self, now: float) -> list[ObjectKey]:
-        """Return the objects to reconcile at this time, in a steady order."""
+        """Return the objects of the queue to reconcile at this time, in a steady order."""
         if self._paused_until is not None and now < self._paused_until:
             return []
         if self._compared:
@@ -203,19 +203,19 @@ class Queue:
 
     @property
     def failure(self) -> tuple[ObjectKey, str] | None:
-        """The first object that fails, or the last object that was given up, with its error."""
+        """The first object of the queue that fails, or the last that was given up, with its error."""
         first = min(self.failing.items(), default=None)
         return self._given_up if first is None else (first[0], first[1].error or "")
 
     def next_due(self) -> float | None:
-        """Return when the first object that waits, or the listing, is due."""
+        """Return when the queue's first waiting object, or the listing, is due."""
         due = min(chain(self._due.values(), self._compared.values(), (self._listing_due,)))
         if self._paused_until is not None:
             due = max(due, self._paused_until)
         return None if due == math.inf else due
 
     def done(self, key: ObjectKey, now: float, *, written: bool = False) -> None:
-        """Record that an object is as desired; ``written``: it was not."""
+        """Record for the queue that an object is as desired; ``written``: it was not."""
         self._settle(key, written=written)
         if written and self._pace.interval:
             self._attempted[key] = now
@@ -224,16 +224,16 @@ class Queue:
         self._write(key, ReconcileStatus(self.name, "/".join(key)))
 
     def gone(self, key: ObjectKey, *, written: bool = False) -> None:
-        """Record that an object is neither desired nor in the target; ``written``: it is deleted."""
+        """Record for the queue that an object is neither desired nor in the target."""
         self._settle(key, written=written)
         self.forget(key)
 
     def wait(self, key: ObjectKey) -> None:
-        """Note that an object waits for another object: every round may reconcile it."""
+        """Note in the queue that an object waits for another one: any round may reconcile it."""
         self._due.pop(key, None)
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop the status of an object that is no longer followed."""
+        """Drop the status of an object that the queue no longer follows."""
         self.wait(key)
         self.failing.pop(key, None)
         self._compared.pop(key, None)
@@ -241,7 +241,7 @@ class Queue:
             self.written[key] = None
 
     def failed(self, key: ObjectKey, error: Exception, now: float) -> None:
-        """Record an error, or that an object waits; the pause doubles with each error."""
+        """Record that an object of the queue failed, or waits; the pause doubles with each error."""
         parts = error.parts if isinstance(error, ReconcileError) else None
         self.dirty[key] = None if parts is None else dict.fromkeys(parts)
         if isinstance(error, NotNow):

@@ -151,14 +151,14 @@ class Reconciler(ABC):
 
     @abstractmethod
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
-        """Return the objects whose desired state may differ since the last call, with those parts.
+        """Return the reconciler's objects whose desired state may differ since the last call, by parts.
 
         The first call returns all objects. No parts, ``()``, is an object that has to exist, or may
         have to go, and whose parts have not changed. The cost is that of the changes.
         """
 
     def concerns(self, tables: AbstractSet[str]) -> bool:
-        """True if `changes` may have some, where these tables have changed since its last call.
+        """True if this reconciler's `changes` may have some, where these tables have changed.
 
         A reconciler whose desired state is not in its tables alone overrides it.
         """
@@ -167,7 +167,7 @@ class Reconciler(ABC):
 
     @abstractmethod
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """Return all objects of the desired state."""
+        """Return all objects that this reconciler's target shall hold."""
 
     @abstractmethod
     def actual_objects(self) -> Answer[Iterable[ObjectKey]]:
@@ -175,29 +175,29 @@ class Reconciler(ABC):
 
     @abstractmethod
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """True if an object is part of the desired state."""
+        """True if the target shall hold an object of this reconciler."""
 
     @abstractmethod
     def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
-        """Return the desired state of a wanted object, after its actual state was read.
+        """Return the desired state of an object that the target shall hold, after `actual` was read.
 
         Raises ValueError for an impossible value.
         """
 
     @abstractmethod
     def actual(self, key: ObjectKey, parts: Parts) -> Answer[State | None]:
-        """Return the state that the target holds; None where it has no such object."""
+        """Return the state of an object that the target holds; None where it has no such object."""
 
     @abstractmethod
     def update(self, key: ObjectKey, changes: State) -> Answer[None]:
-        """Create an object, or change these parts; None removes a part.
+        """Create an object in the target, or change these parts; None removes a part.
 
         Of an object with many changed parts it is called for some of them at a time.
         """
 
     @abstractmethod
     def delete(self, key: ObjectKey) -> Answer[None]:
-        """Delete an object from the target."""
+        """Delete an object of this reconciler from the target."""
 
     def possible(self, key: ObjectKey) -> bool:
         """True if the target can take an object now: its parent, if it needs one, exists there."""
@@ -205,20 +205,20 @@ class Reconciler(ABC):
         return True
 
     def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
-        """Return the objects among some that others in the target still use; they are deleted later."""
+        """Return the objects that others in the target still use; they are deleted later."""
         del keys
         return ()
 
     @contextlib.asynccontextmanager
     async def read_again(self) -> AsyncIterator[None]:
-        """Within this context `actual` returns what the target has now, for a verification on request.
+        """Have `actual` return what the target has now, for a verification on request.
 
         For a target whose state is known by what it has confirmed. Raises `ReconcileError`.
         """
         yield
 
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[Part]]:
-        """Iterate over all parts, desired and actual, in pieces that cost ``size`` lookups or less.
+        """Iterate over an object's parts, desired or in the target, in pieces of ``size`` lookups.
 
         A piece may be empty. Parts that come while it is iterated may be missing.
         """
@@ -226,5 +226,5 @@ class Reconciler(ABC):
         yield (WHOLE,)
 
     def text(self, part: Part) -> str:
-        """Return a human-readable name of a part."""
+        """Return the name of a part of a reconciler's object, for people."""
         return str(part)

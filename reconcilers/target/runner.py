@@ -114,7 +114,7 @@ class _Work:
 
     @contextmanager
     def measured(self, keys: list[ObjectKey]) -> Iterator[None]:
-        """Measure a step with these objects, in a span of its own."""
+        """Measure a runner's step with these objects, in a span of its own."""
         began = time.perf_counter()
         start = step_span(_tracer, self._span)
         if start is None:
@@ -162,13 +162,13 @@ class Runner:
         self._tables = {table.name: table for table in db.tables}
 
     def wakes(self, but: Collection[str] = ()) -> tuple[Observable[Any], ...]:
-        """Return what makes a round due: the tables and streams of the reconcilers, ``but`` some."""
+        """Return what makes the runner's next round due: tables and streams, ``but`` some."""
         streams = [queue.reconciler.description.stream for queue in self.queues]
         of_tables = [table.observable for table in self._declared() if table.name not in but]
         return (*of_tables, *(stream for stream in streams if stream is not None))
 
     def is_outdated(self) -> bool:
-        """True if a declared table has changed since the last round."""
+        """True if a table of a reconciler has changed since the runner's last round."""
         then = self.applied
         if then is None:
             return True
@@ -181,13 +181,13 @@ class Runner:
         return [self._tables[name] for name in names if name in self._tables]
 
     def run(self, now: float, causes: Sequence[SpanContext] = ()) -> RoundSummary:
-        """Do one round at one go; ``now``: monotonic seconds, ``causes``: the spans that caused it."""
+        """Run all reconcilers for one round, at one go; ``now`` is in monotonic seconds."""
         return finish(self.slices(lambda: now, causes))
 
     def slices(
         self, now: Callable[[], float], causes: Sequence[SpanContext] = ()
     ) -> Slices[RoundSummary]:
-        """Do one round in slices of changed parts. `applied` is None meanwhile."""
+        """Run all reconcilers for one round, in slices. `applied` is None meanwhile."""
         snapshot = self._db.snapshot()
         # The revisions alone: the log of a table releases the rows of before in slices, and would not
         # while a snapshot has them.
@@ -232,11 +232,11 @@ class Runner:
 
     @property
     def has_failures(self) -> bool:
-        """Whether an object fails, or a listing."""
+        """Whether an object of a reconciler that runs fails, or a listing."""
         return self._error_count() > 0
 
     def reports(self) -> list[ReconcilerReport]:
-        """Describe all reconcilers, in order."""
+        """Report all reconcilers that run, in order."""
         return [
             ReconcilerReport(
                 description=queue.reconciler.description,
@@ -252,11 +252,11 @@ class Runner:
         ]
 
     def count_drift(self, name: str, parts: int) -> None:
-        """Add to the drift of a reconciler."""
+        """Add to the number of drifted objects of a reconciler that runs."""
         self._runs[name].drifted += parts
 
     def write_statuses(self) -> None:
-        """Write the statuses that changed, in one transaction."""
+        """Write the statuses of reconciled objects that changed, in one transaction."""
         changed = [queue for queue in self.queues if queue.written]
         if changed and self._table is not None:
             with self._db.write(self._table) as txn:

@@ -15,29 +15,29 @@ class SingleValue(Reconciler):
 
     @abstractmethod
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Any:  # noqa: ANN401
-        """Return the value of a wanted object. Raises ValueError for an impossible value."""
+        """Return the single value that an object shall have. Raises ValueError if it is impossible."""
 
     @abstractmethod
     def actual_value(self, key: ObjectKey) -> Any:  # noqa: ANN401
-        """Return the value that the target holds, or None without the object; or a coroutine."""
+        """Return the single value of an object in the target, or None; or a coroutine."""
 
     @abstractmethod
     def set_value(self, key: ObjectKey, value: Any) -> Answer[None]:  # noqa: ANN401
-        """Create the object, or change its value."""
+        """Create an object with its single value, or change the value."""
 
     def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
-        """See `Reconciler`."""
+        """Return the desired value of an object as a state with a single part."""
         del parts
         return {WHOLE: self.desired_value(snapshot, key)}
 
     def actual(self, key: ObjectKey, parts: Parts) -> Answer[State | None]:
-        """See `Reconciler`."""
+        """Return the actual value of an object as a state with a single part; None without it."""
         del parts
         value = self.actual_value(key)
         return _awaited(value) if hasattr(value, "__await__") else _whole(value)
 
     def update(self, key: ObjectKey, changes: State) -> Answer[None]:
-        """See `Reconciler`."""
+        """Set the single value of an object that differs."""
         return self.set_value(key, changes[WHOLE])
 
 

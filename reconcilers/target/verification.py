@@ -60,7 +60,7 @@ class Drift(msgspec.Struct, frozen=True):
 
     @property
     def parts(self) -> int:
-        """All parts that differed."""
+        """The parts of an object that differed in a full verification."""
         return self.missing + self.unexpected + self.different
 
 
@@ -86,7 +86,7 @@ class Verification:
         """Objects that have been compared."""
 
     def slices(self) -> Iterator[list[Drift]]:
-        """Verify; each step is a slice and returns the objects that it found to have drifted.
+        """Verify all objects; each step is a slice and returns the objects that have drifted.
 
         Nothing is verified before the first round.
         """
@@ -240,7 +240,7 @@ class _Comparison:
         self.error: str | None = None
 
     def add(self, desired: State, actual: State | None, changes: State) -> None:
-        """Count the differences of a piece."""
+        """Count the differences of a piece of a verified object."""
         if actual is None and not changes:
             self._missing += 1
         for part, value in changes.items():
@@ -264,7 +264,7 @@ class _Comparison:
         return []
 
     def drift(self) -> Drift | None:
-        """Return the result; None without differences and without an error."""
+        """Return the drift of a verified object; None without differences and without an error."""
         drift = Drift(
             reconciler=self._reconciler.description.name,
             object="/".join(self._key),

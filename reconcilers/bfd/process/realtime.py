@@ -26,7 +26,7 @@ class RealTime(NamedTuple):
 
 
 def enter(priority: int = PRIORITY) -> RealTime:
-    """Schedule this process before ordinary ones, and lock its memory, as far as it may."""
+    """Schedule the BFD process in real time and lock its memory, as far as the kernel permits."""
     problems = []
     scheduled = locked = True
     try:

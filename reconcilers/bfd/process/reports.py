@@ -18,7 +18,7 @@ def session_status(
     error: OSError | None,
     has_echo: bool,
 ) -> SessionStatus:
-    """Return the status of a session.
+    """Return the BFD process's report of a session's status.
 
     ``wanted`` as the agent set it; ``now``: the time of the engine; ``since``: the Unix time of its
     last change; ``error`` of its socket; ``has_echo``: whether this process can send echo packets.
@@ -64,7 +64,7 @@ def _echo_problem(wanted: Settings, session: Session, *, has_echo: bool) -> str:
 
 
 def reported_change(change: StateChange, session: Session) -> Change:
-    """Return a change of state with the present detection time of the session."""
+    """Return the BFD process's report of a change of state, with the detection time."""
     return Change(
         change.key,
         change.before,
@@ -80,7 +80,7 @@ def reported_change(change: StateChange, session: Session) -> Change:
 
 
 def change_text(change: StateChange) -> str:
-    """Return a change of state as a line of the log."""
+    """Return the report of a BFD session's change of state as a line of the log."""
     key = change.key
     where = f"{key.peer}%{key.device}" if key.device else key.peer
     return (

@@ -145,7 +145,7 @@ class Service:
             return None
 
     def run(self) -> None:
-        """Run the sessions until `end`."""
+        """Run the BFD process's sessions until `end`."""
         for problem in self._realtime.problems:
             log("error", problem)
         while not self._ending:
@@ -155,12 +155,12 @@ class Service:
         self._shell.close()
 
     def end(self) -> None:
-        """Let `run` return, from a handler of signals as well."""
+        """Let `run` of the BFD process return, from a handler of signals as well."""
         self._ending = True
         self._wake[1].send(b"\0")
 
     def turn(self) -> None:
-        """Wait for a packet, a deadline or a message, and do what is due."""
+        """Wait for a BFD packet, a deadline or a message of the agent, and do what is due."""
         for descriptor in self._shell.turn(self._longest_wait()):
             if descriptor == self._listener.fileno():
                 self._accept()
@@ -414,7 +414,7 @@ def _take(message: Message, wanted: dict[SessionKey, Settings]) -> None:
 
 
 def serve(service: Service) -> None:
-    """Run a service until SIGTERM or SIGINT."""
+    """Run the BFD process's service until SIGTERM or SIGINT."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: service.end())
     gc.freeze()

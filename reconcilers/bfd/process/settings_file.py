@@ -32,7 +32,7 @@ class SettingsFile:
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def read(self) -> dict[SessionKey, Settings]:
-        """Return what the process before wrote; nothing where it wrote nothing that can be read."""
+        """Return the settings of BFD sessions that the process before wrote, if they can be read."""
         try:
             messages = list(CODEC.decoder().feed(self._path.read_bytes()))
         except (OSError, ProtocolError):
@@ -45,7 +45,7 @@ class SettingsFile:
         }
 
     def write(self, sessions: Mapping[SessionKey, Settings]) -> None:
-        """Replace the file. Raises `OSError`."""
+        """Replace the file of the BFD sessions' settings. Raises `OSError`."""
         octets = CODEC.encode(SetSessions(tuple(Wanted(*item) for item in sessions.items())))
         made = self._path.with_name(f".{self._path.name}")
         made.unlink(missing_ok=True)
