@@ -396,7 +396,7 @@ class KernelRoutes(Reconciler):
         self.installed.change(table, dict.fromkeys(self.installed.prefixes(table)))
 
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[bytes]]:
-        """Iterate over the prefixes of a kernel's table, without those that a later round compares."""
+        """Iterate over the prefixes of a kernel's table, except for what a later round compares."""
         del snapshot
         table, settled = _table(key), self.wanted_tables.settled
         wanted = dict.fromkeys(self.wanted_tables.prefixes(table))

@@ -212,7 +212,7 @@ class HostRouting:
         return self._host is None or (known is not None and known.usable)
 
     def networks(self, vrf: str, family: Family) -> Mapping[bytes, str]:
-        """Return the networks of this host's interfaces, without those of assumed length."""
+        """Return the networks of this host's interfaces, except for networks of assumed length."""
         known = self._vrfs.get(vrf)
         return {} if known is None else known.connected[_is_ipv6(family)]
 
