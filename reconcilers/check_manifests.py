@@ -16,7 +16,7 @@ from reconcilers.admission import (
     nodes_to_come,
     selects,
 )
-from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, kinds_of, store
+from reconcilers.compile_manifests import CompiledManifests, OfflineSettings, kinds_of, store
 from reconcilers.dialect import Dialect
 from reconcilers.intent.rejections import by_node
 from reconcilers.model import ObjectRef, ref_to
@@ -116,20 +116,20 @@ class _NodeProblems(NamedTuple):
         dialects: Sequence[type[Dialect]],
         settings: OfflineSettings,
         nodes: Iterable[str],
-    ) -> OfflineIntent | None:
+    ) -> CompiledManifests | None:
         """Compile the manifests to check for nodes, or for all, and add the problems of the nodes."""
         compiled = None
         for names in _node_groups(loaded, dialects, settings, nodes):
             self.nodes.extend(names)
             of_node = msgspec.structs.replace(settings, node=names[0])
-            compiled = OfflineIntent(loaded, dialects, of_node)
+            compiled = CompiledManifests(loaded, dialects, of_node)
             for problem in compiled.document()["problems"]:
                 # The nodes of a problem are listed with it: one text for all of them.
                 message = problem["message"].replace(by_node(names[0]), "")
                 self._of_content({**problem, "message": message})["nodes"] += names
         return compiled
 
-    def add_without_effect(self, compiled: OfflineIntent | None) -> None:
+    def add_without_effect(self, compiled: CompiledManifests | None) -> None:
         """Add the problems of manifests that have no effect, on all of the nodes."""
         for problem in compiled.without_effect() if compiled is not None else ():
             self._of_content(problem)["nodes"] += self.nodes

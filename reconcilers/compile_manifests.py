@@ -79,7 +79,7 @@ def unknown_node(node: str, known: Collection[str]) -> str:
     return f"there is no Node {node}; the Node{plural}: {shown}"
 
 
-class OfflineIntent:
+class CompiledManifests:
     """The intent of one node, compiled from manifests."""
 
     def __init__(
@@ -219,6 +219,6 @@ def compile_manifests(
     dialects: Sequence[type[Dialect]],
     settings: OfflineSettings,
     stdin: BinaryIO | None = None,
-) -> OfflineIntent:
+) -> CompiledManifests:
     """Read manifests and compile them. Raises `resources.manifests.UnreadablePathError`."""
-    return OfflineIntent(load(paths, kinds_of(dialects), stdin), dialects, settings)
+    return CompiledManifests(load(paths, kinds_of(dialects), stdin), dialects, settings)

@@ -40,7 +40,7 @@ def _due(session: PeerStatus) -> float:
     return session.since + (FAILING_SECONDS if session.failures >= FAILURES else DOWN_SECONDS)
 
 
-def describe(session: PeerStatus) -> str:
+def describe_overdue(session: PeerStatus) -> str:
     """Return why an overdue session is down, with the likely cause, as a sentence without its end."""
     reason = session.reason or "unknown"
     return f"{reason}; likely {session.likely_cause}" if session.likely_cause else reason

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 import msgspec
 
 from reconcilers.check_manifests import UNNAMED_NODE
-from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, store
+from reconcilers.compile_manifests import CompiledManifests, OfflineSettings, store
 from reconcilers.dialect import Dialect, DialectSecrets
 from reconcilers.kernel.received_file import InvalidReceivedFile, ReceivedRoutes
 from reconcilers.plan import NodeState, Plan, masked, node_plan
@@ -95,7 +95,7 @@ def plan_manifests(
     for done, node in enumerate(names):
         if progress is not None:
             progress(done, len(names))
-        compiled = OfflineIntent(before, dialects, msgspec.structs.replace(settings, node=node))
+        compiled = CompiledManifests(before, dialects, msgspec.structs.replace(settings, node=node))
         gone, new = set[str](), set[str]()
         present = _state(compiled, received, gone)
         compiled.change(after)
@@ -125,7 +125,7 @@ def plan_from_state(
     settings = msgspec.structs.replace(settings, node=node)
     if kernel is not None:
         settings = msgspec.structs.replace(settings, fib=kernel.options)
-    compiled = OfflineIntent(after, dialects, settings)
+    compiled = CompiledManifests(after, dialects, settings)
     state = compiled.state()
     if kernel is not None and received is not None:
         gone, new = set[str](), set[str]()
@@ -171,7 +171,7 @@ def _names(manifests: Iterable[Loaded]) -> Iterator[str]:
 
 
 def _state(
-    compiled: OfflineIntent, received: ReceivedRoutes | None, unknown: set[str]
+    compiled: CompiledManifests, received: ReceivedRoutes | None, unknown: set[str]
 ) -> NodeState:
     """Return the state of a node; names of none of its peers are added to ``unknown``."""
     state = compiled.state()

@@ -15,7 +15,7 @@ from cells.arguments import Parser, open_standard_streams
 from cells.hive.capabilities import IPC_LOCK, keep_only
 from cells.unix_socket import UnixSocketError, bind
 from reconcilers.bfd.process import realtime
-from reconcilers.bfd.process.service import Policy, Service, serve
+from reconcilers.bfd.process.service import BfdService, Policy, serve
 from reconcilers.process.keeper import keep
 from speaker.bfd.echo_socket import open_echo_sockets
 
@@ -76,7 +76,7 @@ def _serve(listener: socket.socket, args: argparse.Namespace) -> int:
         None if args.alone is None else float(args.alone),
     )
     serve(
-        Service(
+        BfdService(
             listener,
             "waggle-bfd",
             given,

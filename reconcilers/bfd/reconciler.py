@@ -28,7 +28,7 @@ from reconcilers.bfd.process.process_messages import (
     Statuses,
     Wanted,
 )
-from reconcilers.bfd.wanted import shared_settings, wanted_session
+from reconcilers.bfd.wanted_session import shared_settings, wanted_session
 from reconcilers.model import Peer
 from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import IntentTables

@@ -17,7 +17,7 @@ from reconcilers.cilium.node_errors import (
 from reconcilers.cilium.node_status import node_status
 from reconcilers.dialect import Dialect, ObjectStatus, ReportContext, ReportedStatuses
 from reconcilers.model import ObjectRef
-from reconcilers.overdue import describe, is_overdue
+from reconcilers.overdue import describe_overdue, is_overdue
 from resources.cilium import CiliumBGPNodeConfig
 from resources.cilium.kinds import NODE_CONFIG
 from resources.tables import Tables
@@ -70,7 +70,7 @@ def statuses(
     generation = config.metadata.generation or None
     conditions = [reconcile_error(ref, errors, generation)]
     overdue = [
-        (key, describe(session))
+        (key, describe_overdue(session))
         for key, session in sorted(states.items())
         if is_overdue(session, context.now)
     ]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from reconcilers.dialect import Check, Diagnosis, Dialect, Evidence, Finding
-from reconcilers.doctor import agents, api_server, host, sessions
+from reconcilers.doctor import agents, api_server, host, objects, sessions
 from resources.kind import Kind
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -29,9 +29,9 @@ CHECKS: Final[tuple[Check, ...]] = (
     sessions.SESSIONS,
     sessions.ROUTES,
     api_server.TLS,
-    api_server.STATUSES,
+    objects.STATUSES,
     host.KERNEL,
-    sessions.OBJECTS,
+    objects.OBJECTS,
 )
 """The checks that are of no dialect."""
 
@@ -49,7 +49,7 @@ def checks_of(dialects: Iterable[type[Dialect]]) -> tuple[Check, ...]:
     return (*CHECKS, *(own.check for dialect in dialects for own in dialect.each(Diagnosis)))
 
 
-def kinds_of(dialects: Iterable[type[Dialect]]) -> tuple[Kind[Any], ...]:
+def kinds_of_checks(dialects: Iterable[type[Dialect]]) -> tuple[Kind[Any], ...]:
     """Return the kinds whose objects the checks of dialects for ``waggle doctor`` read."""
     return tuple(
         {

@@ -1,4 +1,4 @@
-"""Checks of the API server: whether it answers, its kinds, rights, certificates and statuses."""
+"""Checks of the API server: whether it answers, its kinds, rights, and certificates."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ WARNING_DAYS: Final = 14
 SHARE_OF_LIFETIME: Final = 10
 """The part of a certificate's lifetime that is warned of, at the most."""
 HOURS_BELOW_DAYS: Final = 2
-ESTABLISHED: Final = "Established"
 
 
-def _cluster(evidence: Evidence) -> ClusterEvidence:
+def cluster_evidence(evidence: Evidence) -> ClusterEvidence:
+    """Return the evidence of the API server, which checks of it `needs`."""
     assert evidence.cluster is not None  # noqa: S101  `needs` of the checks
     return evidence.cluster
 
 
 def reachable(evidence: Evidence) -> Iterator[Finding]:
     """Check that the API server answers, soon, and is not too old."""
-    cluster = _cluster(evidence)
+    cluster = cluster_evidence(evidence)
     if cluster.error:
         remedy = "check the kubeconfig (--kubeconfig, --context), the network and `kubectl version`"
         yield Finding(evidence=cluster.error, remedy=remedy)
@@ -43,7 +43,7 @@ def reachable(evidence: Evidence) -> Iterator[Finding]:
 
 def definitions(evidence: Evidence) -> Iterator[Finding]:
     """Check that the API server has the kinds of a dialect in a version that Waggle reads."""
-    cluster = _cluster(evidence)
+    cluster = cluster_evidence(evidence)
     if not cluster.served and "kinds" not in cluster.unread:
         remedy = "install the definitions: waggle crds cilium | kubectl create -f -"
         yield Finding(evidence="the API server has no kind of any BGP API", remedy=remedy)
@@ -74,7 +74,7 @@ def rights(evidence: Evidence) -> Iterator[Finding]:
 
 def certificates(evidence: Evidence) -> Iterator[Finding]:
     """Check that no certificate of the cluster has expired or does so soon."""
-    for certificate in _cluster(evidence).certificates:
+    for certificate in cluster_evidence(evidence).certificates:
         days = (certificate.expires - evidence.now) / DAY
         if days < 0:
             text = f"{certificate.name} has expired {-days:.0f} days ago"
@@ -90,43 +90,6 @@ def _warning_days(certificate: Certificate) -> float:
     if certificate.lifetime is None:
         return WARNING_DAYS
     return min(WARNING_DAYS, certificate.lifetime / DAY / SHARE_OF_LIFETIME)
-
-
-def statuses(evidence: Evidence) -> Iterator[Finding]:
-    """Check that the status objects agree with the agents, and are of nodes that exist."""
-    cluster = _cluster(evidence)
-    for name in sorted(cluster.sessions.keys() - (cluster.nodes or cluster.sessions.keys())):
-        sources = sorted({str(session.get("source", "")) for session in cluster.sessions[name]})
-        text = f"{', '.join(sources[:3])}: there is no Node {name}"
-        remedy = (
-            "the leading operator deletes it: kubectl -n waggle-system get lease waggle-operator"
-        )
-        yield Finding(level="warning", node=name, evidence=text, remedy=remedy)
-    for node in evidence.answered:
-        # Instances and VRFs may have peers of one address; statuses spell their names differently.
-        present: dict[object, set[str]] = {}
-        for peer in node.peers:
-            present.setdefault(peer.get("address"), set()).add(peer["state"])
-        for session in cluster.sessions.get(node.node, ()):
-            states = present.get(session.get("address"), set())
-            was_up = session["state"] == ESTABLISHED
-            if not states or any((state == ESTABLISHED) == was_up for state in states):
-                continue
-            state = min(states)
-            yield Finding(
-                level="warning",
-                node=node.node,
-                object=str(session.get("name", "")),
-                evidence=f"{session.get('source')} has {session['state']}, the agent has {state}",
-                remedy="run it again in 10 s; if it stays, see the line status of waggle status for "
-                "why the agent cannot write",
-            )
-        reporting = str(node.status.get("reporting", ""))
-        if "retried" in reporting:
-            remedy = "see the reason; the roles of the chart, or the network to the API server"
-            yield Finding(
-                node=node.node, evidence=f"status not written: {reporting}", remedy=remedy
-            )
 
 
 API_SERVER: Final = Check(
@@ -152,11 +115,4 @@ TLS: Final = Check(
     needs="cluster",
     run=certificates,
     reads="certificates",
-)
-STATUSES: Final = Check(
-    name="statuses",
-    question="status objects are up to date",
-    needs="cluster",
-    run=statuses,
-    reads="statuses",
 )

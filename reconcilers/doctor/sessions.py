@@ -1,4 +1,4 @@
-"""Checks of sessions: passwords, hops, AS numbers, what else keeps them down; and of objects."""
+"""Checks of sessions: passwords, hops, AS numbers, and what else keeps them down."""
 
 from __future__ import annotations
 
@@ -154,22 +154,6 @@ def advertised(evidence: Evidence) -> Iterator[Finding]:
                     )
 
 
-def problems(evidence: Evidence) -> Iterator[Finding]:
-    """Check that no object is invalid or in conflict."""
-    reported: dict[tuple[str, str], list[str]] = {}
-    for node in evidence.answered:
-        for problem in node.status.get("problems", ()):
-            if not problem.get("ofTenant"):
-                text = ": ".join(filter(None, (problem.get("field"), problem["message"])))
-                key = ", ".join(problem["objects"][:2]), text
-                reported.setdefault(key, []).append(node.node)
-    for (objects, text), nodes in reported.items():
-        where = f" (on {len(nodes)} nodes)" if nodes[1:] else ""
-        remedy = "correct the field; the last valid version stays in effect until then"
-        node_name = "" if nodes[1:] else nodes[0]
-        yield Finding(node=node_name, object=objects, evidence=text + where, remedy=remedy)
-
-
 MD5: Final = Check(
     name="md5", question="passwords are on both ends, or none", needs="agents", run=passwords
 )
@@ -180,7 +164,4 @@ SESSIONS: Final = Check(
 )
 ROUTES: Final = Check(
     name="routes", question="sessions carry all routes", needs="agents", run=advertised
-)
-OBJECTS: Final = Check(
-    name="objects", question="no object is invalid", needs="agents", run=problems
 )

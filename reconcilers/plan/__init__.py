@@ -13,9 +13,9 @@ from reconcilers.plan.changes import (
     RouteChange,
     SessionChange,
 )
-from reconcilers.plan.fleet import MaxWithdraw, Plan
+from reconcilers.plan.fleet_plan import MaxWithdraw, Plan
 from reconcilers.plan.node_plan import node_plan
-from reconcilers.plan.node_state import NodeState, PeerState, node_state, sent_routes
+from reconcilers.plan.node_state import NodeState, PeerState, node_state
 from reconcilers.plan.transfer import masked, state_items, state_of
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "masked",
     "node_plan",
     "node_state",
-    "sent_routes",
     "state_items",
     "state_of",
 ]

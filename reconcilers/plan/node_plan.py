@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeGuard, TypeVar
 
@@ -18,7 +17,7 @@ from reconcilers.plan.changes import (
     SessionChange,
     SessionEffect,
 )
-from reconcilers.plan.node_state import NodeState, PeerState, sent_routes
+from reconcilers.plan.node_state import NodeState, PeerState
 from reconcilers.tables import Json
 from resources.json_names import json_name
 from speaker.api import InstanceConfig, PeerConfig, Secret
@@ -142,8 +141,8 @@ class _Routes:
     """The routes of both states. Peers that share a route set share its comparison."""
 
     def __init__(self, before: NodeState, after: NodeState) -> None:
-        self.before = functools.partial(sent_routes, before)
-        self.after = functools.partial(sent_routes, after)
+        self.before = before.sent_routes
+        self.after = after.sent_routes
         self._compared: dict[Any, list[_Change]] = {}
 
     def changes(

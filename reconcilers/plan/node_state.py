@@ -50,6 +50,19 @@ class NodeState(msgspec.Struct, frozen=True):
         """Return the routes of a peer's route set in this state, by prefix."""
         return self.route_sets.get(peer.config.route_set or "", {})
 
+    def sent_routes(self, peer: PeerState | None) -> Mapping[str, Json]:
+        """Return the routes that a peer is sent in this state, with the peer's own next hops."""
+        if peer is None:
+            return {}
+        routes, config = self.routes_of(peer), peer.config
+        hops = {False: config.next_hop_ipv4, True: config.next_hop_ipv6}
+        if not any(hops.values()):
+            return routes
+        return {
+            prefix: {**route, "nextHop": route["nextHop"] or hops[":" in prefix]}
+            for prefix, route in routes.items()
+        }
+
 
 def node_state(
     snapshot: Snapshot,
@@ -100,17 +113,3 @@ def node_state(
         },
         tuple(problems),
     )
-
-
-def sent_routes(state: NodeState, peer: PeerState | None) -> Mapping[str, Json]:
-    """Return the routes that a peer is sent in a node's state, with the peer's next hops."""
-    if peer is None:
-        return {}
-    routes, config = state.routes_of(peer), peer.config
-    hops = {False: config.next_hop_ipv4, True: config.next_hop_ipv6}
-    if not any(hops.values()):
-        return routes
-    return {
-        prefix: {**route, "nextHop": route["nextHop"] or hops[":" in prefix]}
-        for prefix, route in routes.items()
-    }

@@ -140,7 +140,7 @@ class Occurrences:
         now = self._now()
         for session in self._sessions():
             if overdue.is_overdue(session, now):
-                key, text = (session.instance, session.name), overdue.describe(session)
+                key, text = (session.instance, session.name), overdue.describe_overdue(session)
                 yield self._of_session(
                     snapshot,
                     key,

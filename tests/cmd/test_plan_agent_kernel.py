@@ -13,7 +13,7 @@ import pytest
 from cells.api.model import RouteItem
 from cells.api.resource import ApiResource
 from cells.dialects import frrk8s
-from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, kinds_of
+from reconcilers.compile_manifests import CompiledManifests, OfflineSettings, kinds_of
 from reconcilers.kernel.options import FibOptions
 from reconcilers.plan import state_items
 from reconcilers.plan.kernel_inputs import KernelInputs, received_of
@@ -65,7 +65,7 @@ def received(number: int, prefix: str, **values: Any) -> RouteItem:  # noqa: ANN
 class Agent(MadeUp):
     """An agent with this intent, whose peers announce these routes."""
 
-    def __init__(self, compiled: OfflineIntent, *routes: RouteItem, **values: Any) -> None:  # noqa: ANN401
+    def __init__(self, compiled: CompiledManifests, *routes: RouteItem, **values: Any) -> None:  # noqa: ANN401
         super().__init__(routes=routes, **values)
         self._compiled = compiled
         snapshot = compiled.db.snapshot()
@@ -90,9 +90,9 @@ class Agent(MadeUp):
         )
 
 
-def compile_dir(directory: Path) -> OfflineIntent:
+def compile_dir(directory: Path) -> CompiledManifests:
     loaded = load([str(directory)], kinds_of(DIALECTS))
-    return OfflineIntent(loaded, DIALECTS, OfflineSettings("n1", bfd=False))
+    return CompiledManifests(loaded, DIALECTS, OfflineSettings("n1", bfd=False))
 
 
 def test_a_plan_has_the_changes_in_the_kernel_of_what_the_peers_announce(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconcilers.apply.to_speaker import peer_config
-from reconcilers.compile_manifests import OfflineIntent, kinds_of
+from reconcilers.compile_manifests import CompiledManifests, kinds_of
 from reconcilers.model import NextHop
 from reconcilers.node_addresses import next_hops_of
 from resources.core import Node, NodeAddress, NodeStatus
@@ -137,7 +137,7 @@ def test_every_dialect_has_it_for_ipv4_over_ipv6(dialect: str, tmp_path: Path) -
     items = [of_node, *DIALECTS[dialect]]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     types = [entry.load() for entry in dialects.DIALECTS]
-    made = OfflineIntent(load([str(path)], kinds_of(types)), types, offline_settings("n", {}))
+    made = CompiledManifests(load([str(path)], kinds_of(types)), types, offline_settings("n", {}))
     (peer,) = made.intent.peers.all(made.db.snapshot())
     config = peer_config(peer, ASN, lambda _: None)
     assert IPV4_UNICAST in config.families

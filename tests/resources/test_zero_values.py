@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from reconcilers.compile_manifests import OfflineIntent, kinds_of
+from reconcilers.compile_manifests import CompiledManifests, kinds_of
 from resources.crds.generate import custom_resource_definition
 from resources.manifests.load import load
 from tests.support.scenario import offline_settings
@@ -239,7 +239,7 @@ def compiled(directory: Path, objects: list[Json]) -> Json:
     """Return the document of ``waggle render`` for one node."""
     path = directory / "objects.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *objects]}))
-    made_intent = OfflineIntent(load([str(path)], KINDS), TYPES, offline_settings("n1", {}))
+    made_intent = CompiledManifests(load([str(path)], KINDS), TYPES, offline_settings("n1", {}))
     document = made_intent.document()
     return {
         "instances": document["instances"],

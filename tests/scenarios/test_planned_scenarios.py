@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from reconcilers.compile_manifests import OfflineIntent, kinds_of
+from reconcilers.compile_manifests import CompiledManifests, kinds_of
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reasons import Reason
 from reconcilers.kernel.received_file import ReceivedRoute
@@ -150,9 +150,9 @@ class PlannedAgent:
         self.made = self._compile()
         self._kernel: tuple[Json, ...] = ()
 
-    def _compile(self) -> OfflineIntent:
+    def _compile(self) -> CompiledManifests:
         loaded = load([str(self._manifests)], self._kinds)
-        return OfflineIntent(loaded, self._described.dialects, self._settings)
+        return CompiledManifests(loaded, self._described.dialects, self._settings)
 
     def carry_out(self, directory: Path, step: scenario.Step) -> Planned:
         """Return the plan of a step, and carry it out."""

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from cells.serve.items import explain_item
-from reconcilers.compile_manifests import OfflineIntent, kinds_of
+from reconcilers.compile_manifests import CompiledManifests, kinds_of
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import parse_target
 from reconcilers.model import ObjectRef, RouteExplanation
@@ -40,7 +40,7 @@ def test_the_rendered_intent_is_what_the_scenario_expects(directory: Path, tmp_p
     kinds = kinds_of(dialects)
     for step in described.steps:
         scenario.carry_out(directory, step, tmp_path)
-        made = OfflineIntent(load([str(tmp_path)], kinds), dialects, described.settings)
+        made = CompiledManifests(load([str(tmp_path)], kinds), dialects, described.settings)
         document = made.document()
         document["generated"] += made.rendered()
         assert not scenario.render_differences(step.expect, document), step.name
@@ -54,7 +54,7 @@ def test_the_rendered_intent_is_what_the_scenario_expects(directory: Path, tmp_p
 
 
 def answers(
-    made: OfflineIntent, question: Question, dialects: Iterable[type[Dialect]]
+    made: CompiledManifests, question: Question, dialects: Iterable[type[Dialect]]
 ) -> list[dict[str, Any]]:
     """Return what is answered, as items of the API."""
     kinds = explained_kinds(dialects)
@@ -75,12 +75,12 @@ def advertised(document: dict[str, Any]) -> dict[str, set[str]]:
     }
 
 
-def explanations(made: OfflineIntent) -> list[RouteExplanation]:
+def explanations(made: CompiledManifests) -> list[RouteExplanation]:
     """Return what is explained of every address at every peer."""
     return [verdict for group in made.explainer().explain() for verdict in group]
 
 
-def explained(made: OfflineIntent, verdicts: Iterable[RouteExplanation]) -> dict[str, set[str]]:
+def explained(made: CompiledManifests, verdicts: Iterable[RouteExplanation]) -> dict[str, set[str]]:
     """Return the prefixes advertised to each peer, by explanations, which evaluate the rules again."""
     names = peer_names(made)
     prefixes: dict[str, set[str]] = {name: set() for name in names.values()}
@@ -93,7 +93,7 @@ def explained(made: OfflineIntent, verdicts: Iterable[RouteExplanation]) -> dict
     return prefixes
 
 
-def peer_names(made: OfflineIntent) -> dict[tuple[str, str], str]:
+def peer_names(made: CompiledManifests) -> dict[tuple[str, str], str]:
     """Return the names that scenarios have for peers, by instance and peer."""
     return {
         (instance["name"], peer["name"]): name
@@ -101,7 +101,7 @@ def peer_names(made: OfflineIntent) -> dict[tuple[str, str], str]:
     }
 
 
-def check_chains(made: OfflineIntent, verdicts: Iterable[RouteExplanation]) -> None:
+def check_chains(made: CompiledManifests, verdicts: Iterable[RouteExplanation]) -> None:
     """Check that each advertised route leads over a rule to an object, and that both exist."""
     for verdict in verdicts:
         if verdict.advertised:
@@ -111,7 +111,7 @@ def check_chains(made: OfflineIntent, verdicts: Iterable[RouteExplanation]) -> N
             assert verdict.rule is not None, verdict
 
 
-def exists(made: OfflineIntent, ref: ObjectRef) -> bool:
+def exists(made: CompiledManifests, ref: ObjectRef) -> bool:
     """Return whether an object is in the manifests, or generated from them."""
     snapshot = made.db.snapshot()
     node = made.settings.node
@@ -133,7 +133,7 @@ def scenario_prefixes(described: Scenario) -> dict[str, set[str]]:
 
 
 def check_obstacles(
-    made: OfflineIntent,
+    made: CompiledManifests,
     verdicts: Sequence[RouteExplanation],
     prefixes: dict[str, set[str]],
     step: Step,
@@ -187,7 +187,7 @@ def documents(directory: Path) -> list[dict[str, Any]]:
 
 
 def check_selectors(
-    made: OfflineIntent, verdicts: Sequence[RouteExplanation], present: list[dict[str, Any]]
+    made: CompiledManifests, verdicts: Sequence[RouteExplanation], present: list[dict[str, Any]]
 ) -> None:
     """Check that a node without peers has the nearest object that selects others, with the labels."""
     selecting = {

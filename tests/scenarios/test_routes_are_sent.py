@@ -18,7 +18,7 @@ from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve.explain import AgentExplanations
 from cells.serve.peer_names import PeerNames
-from reconcilers.compile_manifests import OfflineIntent, kinds_of
+from reconcilers.compile_manifests import CompiledManifests, kinds_of
 from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
 from reconcilers.model import Peer
 from resources.manifests.load import load
@@ -41,7 +41,7 @@ class Cluster:
 
     def __init__(self, described: Scenario, manifests: Path, routers: str) -> None:
         kinds = kinds_of(described.dialects)
-        self.made = OfflineIntent(
+        self.made = CompiledManifests(
             load([str(manifests)], kinds), described.dialects, described.settings
         )
         self._node = described.node

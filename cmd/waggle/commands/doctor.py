@@ -92,7 +92,7 @@ def _of_agent(args: argparse.Namespace) -> Evidence:
 
 def _of_cluster(args: argparse.Namespace) -> Evidence:
     from reconcilers.dialect import Evidence, NodeEvidence
-    from reconcilers.doctor import checks_of, kinds_of
+    from reconcilers.doctor import checks_of, kinds_of_checks
     from waggle.fleet.ask import cluster_of, fleet_of, in_cluster
     from waggle.fleet.evidence import (
         CLUSTER_SECONDS,
@@ -107,7 +107,7 @@ def _of_cluster(args: argparse.Namespace) -> Evidence:
     path = args.kubeconfig or default_kubeconfig()
     nodes: tuple[NodeEvidence, ...] = ()
     with cluster_of(args) as loop:
-        kinds = kinds_of(dialects)
+        kinds = kinds_of_checks(dialects)
         reading = Cluster(loop.connection, args.namespace, path, args.context, dialects, kinds)
         cluster = in_cluster(loop, read_cluster(reading), CLUSTER_SECONDS)
         if not cluster.error and not args.from_statuses:

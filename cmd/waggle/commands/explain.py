@@ -24,7 +24,7 @@ from waggle.tables import Column
 if TYPE_CHECKING:
     from cells.api.client import Client
     from cells.api.model import ExplainItem, ReceivedExplainItem
-    from reconcilers.compile_manifests import OfflineIntent
+    from reconcilers.compile_manifests import CompiledManifests
     from reconcilers.dialect import Dialect
     from waggle.fleet.by_objects import ByObjects
 
@@ -352,7 +352,7 @@ def _choice(args: argparse.Namespace) -> list[tuple[str, str | None]]:
     return [("--peer", args.peer), ("--instance", args.instance)]
 
 
-def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> OfflineIntent:
+def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> CompiledManifests:
     """Compile the manifests. Raises `UnreadablePathError`, `NothingFoundError` for an unknown node."""
     from reconcilers.compile_manifests import compile_manifests
     from reconcilers.intent.explain import NothingFoundError
@@ -366,7 +366,7 @@ def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> Of
 
 
 def _chosen(
-    args: argparse.Namespace, compiled: OfflineIntent
+    args: argparse.Namespace, compiled: CompiledManifests
 ) -> Callable[[str, str | None, str | None], bool]:
     """Return whether a peer is the peer of the flags, by its instance, name and address.
 

@@ -16,12 +16,12 @@ import msgspec
 from cells.api.pod_transport import ClusterLoop
 from cells.api.transport import AgentError
 from cells.serve.items import explain_item
-from reconcilers.compile_manifests import OfflineIntent, kinds_of, unknown_node
+from reconcilers.compile_manifests import CompiledManifests, kinds_of, unknown_node
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.intent.peer_names import chosen_peer
 from reconcilers.model import Peer
-from reconcilers.plan import NodeState, PeerState, sent_routes
+from reconcilers.plan import NodeState, PeerState
 from reconcilers.plan_manifests import node_names
 from reconcilers.tables import Json
 from resources.core.kinds import NODE
@@ -136,7 +136,7 @@ class ByObjects:
             if not chosen(*key, peer.config.address):
                 continue
             is_known = True
-            routes = _of_families(sent_routes(state, peer), peer)
+            routes = _of_families(state.sent_routes(peer), peer)
             of_peer = _Session(self, node, rows[key], state, peer, routes)
             if family is not None:
                 routes = {p: r for p, r in routes.items() if str(prefix_to_wire(p)[0]) == family}
@@ -174,7 +174,7 @@ class ByObjects:
                     key = explanation.instance or "", explanation.peer or ""
                     if key in rows and key in state.peers:
                         of_peer = state.peers[key]
-                        routes = _of_families(sent_routes(state, of_peer), of_peer)
+                        routes = _of_families(state.sent_routes(of_peer), of_peer)
                         session = _Session(self, node, rows[key], state, of_peer, routes)
                         item = session.explained(item)
                     items.append(item | {"basis": BASIS})
@@ -184,9 +184,9 @@ class ByObjects:
 
     # Parts
 
-    def _compiled(self, node: str) -> OfflineIntent:
+    def _compiled(self, node: str) -> CompiledManifests:
         settings = msgspec.structs.replace(self._cluster.options.settings, node=node)
-        return OfflineIntent(self._cluster.loaded, self._cluster.dialects, settings)
+        return CompiledManifests(self._cluster.loaded, self._cluster.dialects, settings)
 
     def session(self, node: str, peer: PeerState, instances: Sequence[str]) -> Mapping[str, Any]:
         """Return the session of a peer in the status objects; empty where none has it."""
@@ -296,7 +296,7 @@ def _missing(text: str) -> Item:
     return {"code": "NotFound", "message": text}
 
 
-def _rows(compiled: OfflineIntent) -> dict[tuple[str, str], Peer]:
+def _rows(compiled: CompiledManifests) -> dict[tuple[str, str], Peer]:
     rows = compiled.intent.peers.all(compiled.db.snapshot())
     return {(row.instance, row.name): row for row in rows}
 

@@ -71,7 +71,7 @@ class Policy(NamedTuple):
     never."""
 
 
-class Service:
+class BfdService:
     """The process, from its start until `end`."""
 
     def __init__(
@@ -413,7 +413,7 @@ def _take(message: Message, wanted: dict[SessionKey, Settings]) -> None:
             raise ProtocolError(f"a BFD process takes no {type(message).__name__}")
 
 
-def serve(service: Service) -> None:
+def serve(service: BfdService) -> None:
     """Run the BFD process's service until SIGTERM or SIGINT."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: service.end())

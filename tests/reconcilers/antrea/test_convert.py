@@ -11,7 +11,7 @@ import yaml
 
 from reconcilers.antrea.dialect import AntreaDialect
 from reconcilers.cilium.dialect import CiliumDialect
-from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, kinds_of
+from reconcilers.compile_manifests import CompiledManifests, OfflineSettings, kinds_of
 from resources.antrea.kinds import BGP_POLICY
 from resources.manifests.load import load
 from waggle.__main__ import main
@@ -295,7 +295,7 @@ def test_a_policy_and_what_it_becomes_advertise_the_same(
         directory.mkdir()
         (directory / "all.json").write_text(text)
         loaded = load([str(directory)], kinds_of([dialect]))
-        document = OfflineIntent(loaded, [dialect], OfflineSettings("edge-7")).document()
+        document = CompiledManifests(loaded, [dialect], OfflineSettings("edge-7")).document()
         keys = ("address", "peerASN", "peerPort", "holdTime", "gracefulRestart", "families")
         return [
             (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from reconcilers.apply.to_speaker import peer_config
-from reconcilers.bfd.wanted import wanted_session
+from reconcilers.bfd.wanted_session import wanted_session
 from resources.host.network import Host
 from speaker.api import PeerConfig
 from speaker.bfd.session_values import SessionKey, Settings, State

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconcilers.bfd.wanted import bfd_settings, shared_settings, wanted_session
+from reconcilers.bfd.wanted_session import bfd_settings, shared_settings, wanted_session
 from reconcilers.model import Instance, ObjectRef, Peer
 from resources.host.network import Device, Host
 from speaker.api import BfdProfile

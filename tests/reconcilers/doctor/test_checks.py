@@ -9,7 +9,7 @@ import pytest
 from cells.dialects import cilium, frrk8s
 from reconcilers.dialect import Check, ClusterEvidence, Evidence, NodeEvidence
 from reconcilers.dialect.diagnosis import Access, Certificate
-from reconcilers.doctor import checks_of, examine, kinds_of
+from reconcilers.doctor import checks_of, examine, kinds_of_checks
 from resources.cilium.kinds import CLUSTER_CONFIG
 from waggle.__main__ import main
 from waggle.dialects import DIALECTS
@@ -373,7 +373,7 @@ def test_each_finding_has_a_remedy_and_each_dialect_kind_is_read() -> None:
     given = evidence(node("a", down(reason="refused")), served=frozenset())
     found = [f for result in examine(given, DIALECT_CHECKS) for f in result.findings]
     assert {f.remedy != "" for f in found} == {True}
-    assert CLUSTER_CONFIG in kinds_of([cilium.DIALECT.load()])
+    assert CLUSTER_CONFIG in kinds_of_checks([cilium.DIALECT.load()])
 
 
 def test_a_check_of_a_dialect_is_made_by_the_command(

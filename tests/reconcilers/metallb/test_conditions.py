@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconcilers.check_manifests import check
-from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, kinds_of
+from reconcilers.compile_manifests import CompiledManifests, OfflineSettings, kinds_of
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.metallb.dialect import MetalLBDialect
@@ -32,7 +32,7 @@ def conditions(tmp_path: Path, *objects: dict[str, Any], on_conflict: Any = "kee
     path.write_text(json.dumps(content))
     options = {"frrk8s": Frrk8sOptions(on_conflict=on_conflict)}
     settings = OfflineSettings("n1", dialects=options)
-    intent = OfflineIntent(load([str(path)], kinds_of(DIALECTS)), DIALECTS, settings)
+    intent = CompiledManifests(load([str(path)], kinds_of(DIALECTS)), DIALECTS, settings)
     found: Reported = {}
     for one in intent.document()["conditions"]:
         of_object = found.setdefault(f"{one['kind']}/{one['name']}", {})

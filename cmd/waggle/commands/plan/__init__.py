@@ -107,7 +107,7 @@ def add_parser(
 
 
 def _max_withdraw(text: str) -> MaxWithdraw:
-    from reconcilers.plan.fleet import MaxWithdraw
+    from reconcilers.plan.fleet_plan import MaxWithdraw
 
     try:
         return MaxWithdraw.parse(text)

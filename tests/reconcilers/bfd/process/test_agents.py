@@ -12,7 +12,7 @@ import pytest
 
 from reconcilers.bfd.process.process_messages import CODEC, REPORT_SECONDS, Hello
 from reconcilers.bfd.process.realtime import RealTime
-from reconcilers.bfd.process.service import Policy, Service
+from reconcilers.bfd.process.service import BfdService, Policy
 from speaker.bfd.session_values import SessionKey, Settings, State
 
 ALONE = 600.0
@@ -29,7 +29,7 @@ class Process:
         self.listener.bind(self.path)
         self.listener.listen(8)
         policy = Policy(alone_seconds=ALONE)
-        self.service = Service(
+        self.service = BfdService(
             self.listener,
             "waggle-bfd",
             RealTime(True, True),
