@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec.structs import replace
 
 from reconcilers.antrea.effective import choose
-from reconcilers.antrea.node_facts import ROUTER_ID_ANNOTATION, node_facts, router_id
-from reconcilers.antrea.passwords import SECRET, Passwords
+from reconcilers.antrea.node_facts import annotated, node_facts, router_id
+from reconcilers.antrea.passwords import Passwords, secret_key
 from reconcilers.antrea.route_sets import RouteSet, route_sets
 from reconcilers.dialect import NodeContext, NodeIntent
 from reconcilers.model import (
@@ -137,12 +137,6 @@ def compile_node(inputs: Inputs) -> NodeIntent:
     )
 
 
-def annotated(node: Node, text: str) -> ObjectAnnotations:
-    """Return the annotation of a node with the router ID that it is compiled with."""
-    ref = ObjectRef("Node", "", node.metadata.name)
-    return ObjectAnnotations(ref, {ROUTER_ID_ANNOTATION: text}, node.metadata.uid)
-
-
 def _confederation(policy: BGPPolicy) -> Confederation | None:
     confederation = policy.spec.confederation
     if confederation is None or confederation.identifier is None:
@@ -248,8 +242,3 @@ def _released(peer: BGPPeer) -> BGPPeer:
         graceful_restart_enabled=None,
         bfd=None,
     )
-
-
-def secret_key(namespace: str) -> tuple[str, str]:
-    """Return namespace and name of Antrea's Secret with the passwords, for a node's compilation."""
-    return (namespace, SECRET)

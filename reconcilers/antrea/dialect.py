@@ -11,7 +11,7 @@ from reconcilers.antrea.convert import TO_BGP_POLICY, TO_CILIUM
 from reconcilers.antrea.explain import EXPLANATION
 from reconcilers.antrea.operate import OPERATION
 from reconcilers.antrea.options import AntreaOperatorOptions, AntreaOptions
-from reconcilers.antrea.passwords import SECRET
+from reconcilers.antrea.passwords import SECRET, secret_key
 from reconcilers.antrea.route_sources import AntreaServiceSource, EgressSource, PodCidrSource
 from reconcilers.antrea.views import PATHS
 from reconcilers.dialect import (
@@ -37,7 +37,7 @@ def _secrets(
 ) -> Iterator[ObjectKey]:
     """Yield the one Secret with passwords, while there is a policy."""
     if dialect.tables.of(BGP_POLICY).count(snapshot):
-        yield compile_node.secret_key(dialect.of_node.namespace)
+        yield secret_key(dialect.of_node.namespace)
 
 
 class AntreaDialect(Dialect):

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from reconcilers.model import ObjectRef, Problem
+from reconcilers.model import ObjectAnnotations, ObjectRef, Problem
 from resources.core import Node
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 
@@ -98,6 +98,12 @@ def _is_router_id(text: str) -> bool:
         return text.isascii() and int(ipaddress.IPv4Address(text)) != 0
     except ValueError:
         return False
+
+
+def annotated(node: Node, text: str) -> ObjectAnnotations:
+    """Return the annotation of a Node with its router ID, as Antrea's agent writes it."""
+    ref = ObjectRef("Node", "", node.metadata.name)
+    return ObjectAnnotations(ref, {ROUTER_ID_ANNOTATION: text}, node.metadata.uid)
 
 
 def hashed_router_id(name: str) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from reconcilers.antrea import compile_node
 from reconcilers.antrea.effective import choose
-from reconcilers.antrea.node_facts import node_facts, router_id
+from reconcilers.antrea.node_facts import annotated, node_facts, router_id
 from reconcilers.dialect import ClusterContext, ClusterIntent, Operation
 from reconcilers.model import ObjectAnnotations
 from resources.antrea import BGPPolicy
@@ -44,7 +43,7 @@ def _annotation(
     if identifier.annotated:
         return None
     choice = choose(policies, node.metadata.labels, next_fields=next_fields)
-    return None if choice.policy is None else compile_node.annotated(node, identifier.text)
+    return None if choice.policy is None else annotated(node, identifier.text)
 
 
 OPERATION: Final = Operation(operate)

@@ -95,3 +95,8 @@ def _unusable(value: SecretValue) -> str | None:
     except InvalidSecret as error:
         return str(error)
     return None
+
+
+def secret_key(namespace: str) -> tuple[str, str]:
+    """Return namespace and name of Antrea's Secret with the passwords of peers."""
+    return (namespace, SECRET)

@@ -74,7 +74,7 @@ class Description(msgspec.Struct, frozen=True):
     """Labels and annotations, where there are any."""
 
 
-def policy(name: str) -> ObjectRef:
+def policy_ref(name: str) -> ObjectRef:
     """Return the reference to a BGPPolicy that is read or written, for notes of its conversion."""
     return ObjectRef(BGP_POLICY.name, "", name)
 
@@ -121,14 +121,16 @@ def to_bgppolicy(given: Description, notes: Notes) -> list[dict[str, Any]]:
     """Return the BGPPolicy that a description is converted to, after the Node with an annotation."""
     name, process = given.name, given.processes[0] if given.processes else None
     if process is None:
-        notes.add(policy(name), "spec.bgpConfigurations", "is empty: there is no process")
+        notes.add(policy_ref(name), "spec.bgpConfigurations", "is empty: there is no process")
         return []
     for other in given.processes[1:]:
         text = f"is not converted: a node has one process, that of {process.path}"
-        notes.add(policy(name), other.path, text)
+        notes.add(policy_ref(name), other.path, text)
     spec: dict[str, Any] = {"nodeSelector": given.node_selector, "localASN": process.local_asn}
     if process.local_asn > MAX_RELEASED_ASN:
-        notes.add(policy(name), f"{process.path}.localASN", f"has four octets, which needs {FLAG}")
+        notes.add(
+            policy_ref(name), f"{process.path}.localASN", f"has four octets, which needs {FLAG}"
+        )
     if process.listen_port is not None:
         spec["listenPort"] = process.listen_port
     spec["advertisements"] = _advertisements(name, process, notes)
@@ -155,7 +157,7 @@ def _advertisements(name: str, process: Process, notes: Notes) -> dict[str, Any]
             if selector is not None:
                 kinds = ", ".join(service.ip_types) or "no type"
                 text = f"is not converted: the addresses ({kinds}) of all Services are advertised"
-                notes.add(policy(name), f"{service.path}.{field}", text)
+                notes.add(policy_ref(name), f"{service.path}.{field}", text)
     advertised: dict[str, Any] = {}
     if types:
         advertised["service"] = {
@@ -171,7 +173,7 @@ def _advertisements(name: str, process: Process, notes: Notes) -> dict[str, Any]
 def _peer(name: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
     converted: dict[str, Any] = {"address": peer.address, "asn": peer.asn}
     if peer.asn > MAX_RELEASED_ASN:
-        notes.add(policy(name), f"{peer.path}.asn", f"has four octets, which needs {FLAG}")
+        notes.add(policy_ref(name), f"{peer.path}.asn", f"has four octets, which needs {FLAG}")
     if peer.port is not None:
         converted["port"] = peer.port
     if peer.ttl is not None:
@@ -191,12 +193,12 @@ def _peer(name: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
         converted["gracefulRestartTimeSeconds"] = peer.restart_time
     for field in proposed:
         notes.add(
-            policy(name), peer.path, f"{field} is proposed for a later release: it needs {FLAG}"
+            policy_ref(name), peer.path, f"{field} is proposed for a later release: it needs {FLAG}"
         )
     if peer.secret is not None:
         key = f"{peer.address}-{peer.asn}"
         text = f"copy the password of Secret {peer.secret} to the key {key} of Secret {SECRET}"
-        notes.add(policy(name), f"{peer.path}.authSecretRef", text)
+        notes.add(policy_ref(name), f"{peer.path}.authSecretRef", text)
     return converted | proposed
 
 
@@ -210,7 +212,7 @@ def _annotated(given: Description, process: Process, notes: Notes) -> list[dict[
         text = (
             f"annotate one node with {ROUTER_ID_ANNOTATION}={process.router_id}: it is of one node"
         )
-        notes.add(policy(given.name), f"{process.path}.routerID", text)
+        notes.add(policy_ref(given.name), f"{process.path}.routerID", text)
         return []
     metadata = {"name": hostname, "annotations": {ROUTER_ID_ANNOTATION: process.router_id}}
     return [{"apiVersion": "v1", "kind": "Node", "metadata": metadata}]

@@ -16,7 +16,7 @@ from reconcilers.antrea.convert.bgppolicy import (
     Neighbor,
     Process,
     Services,
-    policy,
+    policy_ref,
 )
 from reconcilers.dialect import Notes
 
@@ -88,13 +88,15 @@ def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
     if not spec and any(field in metadata for field in _SPEC_FIELDS):
         spec, path = metadata, "metadata"
         notes.add(
-            policy(name), "spec", "is missing: the fields of the spec are taken from metadata"
+            policy_ref(name), "spec", "is missing: the fields of the spec are taken from metadata"
         )
     if CONFIGURATIONS in value:
         spec, path = {**spec, CONFIGURATIONS: value[CONFIGURATIONS]}, ""
     selector = spec.get("nodeSelector")
     if not isinstance(selector, dict):
-        notes.add(policy(name), _join(path, "nodeSelector"), "is missing: every node is selected")
+        notes.add(
+            policy_ref(name), _join(path, "nodeSelector"), "is missing: every node is selected"
+        )
         selector = {}
     reader = _Reader(name, notes)
     configurations = spec.get(CONFIGURATIONS)
@@ -102,7 +104,7 @@ def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
         where = _join(path, CONFIGURATIONS)
         for field in sorted(spec.keys() & _PROCESS_FIELDS - {CONFIGURATIONS, "nodeSelector"}):
             text = f"is not converted: {CONFIGURATIONS} has the processes"
-            notes.add(policy(name), _join(path, field), text)
+            notes.add(policy_ref(name), _join(path, field), text)
         processes = [
             reader.process(_object(item), f"{where}[{i}]") for i, item in enumerate(configurations)
         ]
@@ -125,7 +127,7 @@ class _Reader:
         self._notes = notes
 
     def _note(self, path: str, message: str) -> None:
-        self._notes.add(policy(self._name), path, message)
+        self._notes.add(policy_ref(self._name), path, message)
 
     def _note_unknown(self, given: Mapping[str, Any], known: Iterable[str], path: str) -> None:
         for field in sorted(map(str, given.keys() - set(known))):

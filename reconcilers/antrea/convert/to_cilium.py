@@ -9,7 +9,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from reconcilers.antrea.compile_node import CONNECT_RETRY_TIME, HOLD_TIME
-from reconcilers.antrea.convert.bgppolicy import Description, Neighbor, Process, Services, policy
+from reconcilers.antrea.convert.bgppolicy import (
+    Description,
+    Neighbor,
+    Process,
+    Services,
+    policy_ref,
+)
 from reconcilers.dialect import Notes
 
 API_VERSION: Final = "cilium.io/v2"
@@ -61,13 +67,13 @@ def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 def _note_process(name: str, process: Process, notes: Notes) -> None:
     if process.router_id is not None:
         text = "set it in the CiliumBGPNodeConfigOverride of the node"
-        notes.add(policy(name), f"{process.path}.routerID", text)
+        notes.add(policy_ref(name), f"{process.path}.routerID", text)
     if process.confederation is not None:
         text = "is not converted: Cilium's API has no confederations"
-        notes.add(policy(name), f"{process.path}.confederation", text)
+        notes.add(policy_ref(name), f"{process.path}.confederation", text)
     if process.egress:
         text = "is not converted: Cilium's API advertises no egress IPs"
-        notes.add(policy(name), f"{process.path}.advertisements", f"egress {text}")
+        notes.add(policy_ref(name), f"{process.path}.advertisements", f"egress {text}")
 
 
 def _peer_config(given: Description, process: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
@@ -97,7 +103,7 @@ def _peer_config(given: Description, process: str, peer: Neighbor, notes: Notes)
             "if the session has a password, name a Secret with the key password in authSecretRef of "
             "the CiliumBGPPeerConfig"
         )
-        notes.add(policy(given.name), peer.path, text)
+        notes.add(policy_ref(given.name), peer.path, text)
     return spec
 
 
@@ -133,6 +139,8 @@ def _selector(name: str, services: Services, notes: Notes) -> dict[str, Any] | N
         return selector
     text = f"is not converted: Cilium's API selects namespaces by {NAMESPACE_NAME} only"
     notes.add(
-        policy(name), f"{services.path}.namespaceSelector", f"{', '.join(services.ip_types)} {text}"
+        policy_ref(name),
+        f"{services.path}.namespaceSelector",
+        f"{', '.join(services.ip_types)} {text}",
     )
     return None
