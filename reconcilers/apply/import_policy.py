@@ -10,13 +10,18 @@ from collections.abc import Iterable
 
 import msgspec
 
-from reconcilers.apply.to_speaker import import_policy
+from reconcilers.model import Peer
+from reconcilers.model import PrefixRule as IntentRule
 from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
-from speaker.api import Import, PeerConfig, SpeakerPort
+from speaker.api import Import, Match, PeerConfig, Policy, PrefixRule, SpeakerPort, Term
 from statedb import Database, Snapshot
+
+NEVER = "never"
+ACCEPT = "accept"
+"""The terms of an import policy."""
 
 
 class ImportPolicies(SingleValue):
@@ -84,3 +89,25 @@ class ImportPolicies(SingleValue):
     def _peer(self, key: ObjectKey) -> PeerConfig | None:
         config = self._speaker.peer_config(*key)
         return config if isinstance(config, PeerConfig) else None
+
+
+def import_policy(peer: Peer) -> Import:
+    """Return the import policy of a peer for the speaker: what is rejected, then what is accepted.
+
+    Without prefixes that are never accepted: all, none, or what is within these prefixes.
+    """
+    if not peer.reject:
+        return accepted_prefixes(peer.accept)
+    accept = None if peer.accept is None else prefix_rules(peer.accept)
+    never = Term(name=NEVER, match=Match(prefixes=prefix_rules(peer.reject)), action="reject")
+    return Policy(name="import", terms=(never, Term(name=ACCEPT, match=Match(prefixes=accept))))
+
+
+def accepted_prefixes(accept: tuple[IntentRule, ...] | None) -> Import:
+    """Return the import policy that accepts these prefixes, and no others; None: all of them."""
+    return "all" if accept is None else prefix_rules(accept) or "none"
+
+
+def prefix_rules(rules: Iterable[IntentRule]) -> tuple[PrefixRule, ...]:
+    """Return the prefix rules of an import policy for the speaker, in order; equal rules are one."""
+    return tuple(dict.fromkeys(PrefixRule(rule.prefix, rule.ge, rule.le) for rule in rules))

@@ -37,7 +37,7 @@ class Passwords:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables of the kinds of objects that have passwords of peers."""
+        """The tables whose objects have the passwords of peers to apply."""
         kinds = self._resources.kinds
         return tuple(kind.table for name in self._changes if (kind := kinds.named(name)))
 
@@ -48,7 +48,7 @@ class Passwords:
                 yield from self._peers.find(snapshot, BY_PASSWORD, (kind, *change.row.key))
 
     def reader(self, snapshot: Snapshot) -> Callable[[PasswordRef], bytes | None]:
-        """Return a function that reads a peer's password: None without, LookupError if withheld."""
+        """Return a function that reads the password to apply to a peer: None without one."""
 
         def read(ref: PasswordRef) -> bytes | None:
             value = self._value(snapshot, ref)

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from reconcilers.apply.to_speaker import import_policy
+from reconcilers.apply.import_policy import import_policy
 from reconcilers.model import ObjectRef, Peer, PrefixRule
 from speaker.api import PolicyDecision
 from speaker.attribute import PathAttributes

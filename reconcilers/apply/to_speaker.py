@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from reconcilers.apply.import_policy import accepted_prefixes, import_policy
 from reconcilers.model import Attributes, Instance, PasswordRef, Peer
-from reconcilers.model import PrefixRule as IntentRule
 from speaker.api import (
     GracefulRestart,
-    Import,
     InstanceConfig,
     InstanceImport,
-    Match,
     MaximumPrefixes,
     PeerConfig,
     Policy,
-    PrefixRule,
     RouteAttributes,
     Secret,
     Set,
@@ -30,15 +27,12 @@ from speaker.iana import Origin
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 GRACEFUL_SHUTDOWN = "65535:0"
-NEVER = "never"
-ACCEPT = "accept"
-"""The terms of an import policy."""
 RESTART_AFTER_LIMIT_SECONDS: Final = 600
 LISTEN_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104  a BGP router listens on all its addresses
 
 
 def instance_config(instance: Instance) -> InstanceConfig:
-    """Return an instance of the intent as the speaker's configuration."""
+    """Return an instance of the intent converted to the speaker's configuration."""
     listen: tuple[tuple[str, int], ...] = ()
     if instance.listen_port is not None:
         listen = tuple((address, instance.listen_port) for address in LISTEN_ADDRESSES)
@@ -51,7 +45,7 @@ def instance_config(instance: Instance) -> InstanceConfig:
         confederation=instance.confederation,
         originate=instance.originates,
         imports=tuple(
-            InstanceImport(row.instance, _accepted(row.accept)) for row in instance.imports
+            InstanceImport(row.instance, accepted_prefixes(row.accept)) for row in instance.imports
         ),
     )
 
@@ -74,7 +68,7 @@ class ReceivedRoutes(NamedTuple):
     """Whether the AS path of an eBGP peer's routes has to begin with its AS (RFC 4271 section 6.3)."""
 
     def limits(self) -> tuple[MaximumPrefixes, ...]:
-        """Return the limits of a peer's received routes, for the speaker."""
+        """Return these limits of received routes, converted to the speaker's for a peer."""
         if not self.limit:
             return ()
         return (MaximumPrefixes(self.limit, restart_after=RESTART_AFTER_LIMIT_SECONDS),)
@@ -90,7 +84,7 @@ def peer_config(
     password_of: Callable[[PasswordRef], bytes | None],
     received: ReceivedRoutes = ALL_RECEIVED_ROUTES,
 ) -> PeerConfig:
-    """Return a peer of the intent as the speaker's configuration; its instance has this AS.
+    """Return a peer of the intent converted to the speaker's configuration; its instance has this AS.
 
     A peer whose password is missing or invalid is disabled, with the reason; so is a peer whose
     password is withheld, for which ``password_of`` raises LookupError. Raises
@@ -146,27 +140,6 @@ def peer_config(
     )
 
 
-def import_policy(peer: Peer) -> Import:
-    """Return a peer's import policy for the speaker: what is rejected, then what is accepted.
-
-    Without prefixes that are never accepted: all, none, or what is within these prefixes.
-    """
-    if not peer.reject:
-        return _accepted(peer.accept)
-    accept = None if peer.accept is None else prefix_rules(peer.accept)
-    never = Term(name=NEVER, match=Match(prefixes=prefix_rules(peer.reject)), action="reject")
-    return Policy(name="import", terms=(never, Term(name=ACCEPT, match=Match(prefixes=accept))))
-
-
-def _accepted(accept: tuple[IntentRule, ...] | None) -> Import:
-    return "all" if accept is None else prefix_rules(accept) or "none"
-
-
-def prefix_rules(rules: Iterable[IntentRule]) -> tuple[PrefixRule, ...]:
-    """Return prefix rules of the intent for the speaker, in order; equal rules are one."""
-    return tuple(dict.fromkeys(PrefixRule(rule.prefix, rule.ge, rule.le) for rule in rules))
-
-
 def _graceful_shutdown(peer: Peer, asn: int) -> Policy | None:
     """Return the export policy of a peer whose routes are depreferred (RFC 8326 section 4.2)."""
     if peer.graceful_shutdown is None:
@@ -184,7 +157,7 @@ def _graceful_shutdown(peer: Peer, asn: int) -> Policy | None:
 
 @functools.lru_cache(maxsize=4096)
 def route_attributes(attributes: Attributes) -> RouteAttributes:
-    """Return the attributes of a local route in the form in which a speaker returns them.
+    """Return the attributes of a local route converted to the speaker's, as it returns them.
 
     Routes share few sets of attributes: most calls are answered from a cache.
     """

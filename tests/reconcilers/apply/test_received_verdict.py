@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from reconcilers.apply.import_policy import import_policy
 from reconcilers.apply.received_verdict import ReceivedDecision, decide, translated
-from reconcilers.apply.to_speaker import import_policy
 from reconcilers.model import ObjectRef, Peer, PrefixRule
 from speaker.api import PolicyDecision
 from speaker.api import PrefixRule as SpeakerRule
