@@ -16,7 +16,7 @@ from resources import metav1
 
 
 def encode(wanted: Condition, before: metav1.Condition | None, time: str) -> metav1.Condition:
-    """Encode a condition as metav1.Condition; ``time``: its transition time if the status changes."""
+    """Encode one of the intent's conditions as metav1.Condition; ``time`` is that of a transition."""
     status: Literal["True", "False"] = "True" if wanted.status else "False"
     is_unchanged = before is not None and before.status == status
     return metav1.Condition(

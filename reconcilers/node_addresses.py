@@ -10,7 +10,7 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 
 def next_hops_of(node: Node | None, session: str | None) -> tuple[NextHop, ...]:
-    """Return the default next hop of the other family, for the peer at the address ``session``.
+    """Return the node's address as next hop of the other family, for the peer at ``session``.
 
     None is a peer on an interface, at a link-local IPv6 address. An IPv4 session has no IPv6 address
     of its own: the IPv4-mapped form of its address, the default for a node without an IPv6 address, is

@@ -100,41 +100,41 @@ class BfdSessions(SingleValue):
 
     @property
     def changed(self) -> Observable[object]:
-        """Emits when there are BFD sessions to reconcile."""
+        """Emits when the reconciler of BFD sessions has something to do."""
         return self._changes
 
     @property
     def listed(self) -> bool:
-        """Whether it is known which sessions the BFD process has."""
+        """Whether the reconciler knows which sessions the BFD process has."""
         return self._listed_at is not None
 
     @property
     def wanted_sessions(self) -> Mapping[SessionKey, Settings]:
-        """The BFD sessions that peers shall have, with settings, as of the last round."""
+        """The BFD sessions to reconcile, with their settings, as of the last round."""
         return self._wanted
 
     def key_of(self, instance: str, peer: str) -> SessionKey | None:
-        """Return the BFD session of a peer; None without one."""
+        """Return the reconciled BFD session of a peer; None without one."""
         return self._keys.get((instance, peer))
 
     def peers_of(self, key: SessionKey) -> Collection[tuple[str, str]]:
-        """Return the peers whose path a BFD session watches."""
+        """Return the peers whose path a reconciled BFD session watches."""
         return self._peers.get(key, ())
 
     # Reports of the process and the speaker
 
     def connected(self) -> None:
-        """Begin a connection to the BFD process: it will list its sessions."""
+        """Begin a connection to the BFD process: it lists its sessions to the reconciler."""
         self._listed_at = None
         self.statuses.clear()
         self._settings.clear()
 
     def disconnected(self) -> None:
-        """End the connection to the BFD process: the next one lists the sessions again."""
+        """End a connection: the BFD process lists its sessions to the reconciler again."""
         self._listed_at = None
 
     def reported(self, message: Statuses) -> None:
-        """Take the statuses of sessions that the BFD process reports."""
+        """Take the statuses of sessions that the BFD process reports to the reconciler."""
         for status in message.sessions:
             if self.listed and status.key not in self._settings:
                 continue  # removed since it was sent
@@ -147,7 +147,7 @@ class BfdSessions(SingleValue):
             self._changes.on_next(None)
 
     def state_changed(self, change: Change) -> None:
-        """Take a change of a BFD session: its next status comes later."""
+        """Take a change of a reconciled BFD session: its next status comes later."""
         status = self.statuses.get(change.key)
         if status is not None:
             self.statuses[change.key] = status._replace(
@@ -160,20 +160,20 @@ class BfdSessions(SingleValue):
             )
 
     def neighbors_found(self, addresses: Mapping[tuple[str, str], str]) -> None:
-        """Take the addresses of peers on interfaces, for their BFD sessions."""
+        """Take the addresses of peers on interfaces, to reconcile their BFD sessions."""
         if any(self._addresses.get(peer) != address for peer, address in addresses.items()):
             self._addresses.update(addresses)
             self._read = None
             self._changes.on_next(None)
 
     def keys_changed(self) -> None:
-        """Compute the BFD sessions with the present keys, and reconcile them soon."""
+        """Reconcile the BFD sessions soon, with the present keys of authentication."""
         self._read = None
         self.read(self._database.snapshot())
         self._changes.on_next(None)
 
     def read(self, snapshot: Snapshot) -> None:
-        """Compute the BFD sessions that peers shall have, if what they depend on has changed."""
+        """Read which BFD sessions are desired, if instances, peers or the host have changed."""
         tables = (self._intent.instances, self._intent.peers, self._host)
         revisions = tuple(table.revision(snapshot) for table in tables)
         if revisions == self._read:
@@ -213,7 +213,7 @@ class BfdSessions(SingleValue):
     # The reconciler
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """Return the BFD sessions whose settings are not as the process has them."""
+        """Return the BFD sessions to reconcile: the process has other settings than desired."""
         self.read(snapshot)
         if not self.listed or not self._outdated:
             return at_once({})
@@ -223,37 +223,37 @@ class BfdSessions(SingleValue):
         return at_once({_object(k): None for k in keys if wanted.get(k) != present.get(k)})
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """Return the BFD sessions that peers shall have; none before the process has listed its own."""
+        """Return the desired BFD sessions; none before the process has listed its own."""
         self.read(snapshot)
         return map(_object, self._wanted) if self.listed else ()
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """Return the sessions of the BFD process, once it has listed them."""
+        """Return the actual BFD sessions, once the process has listed them."""
         return map(_object, list(self._settings)) if self.listed else ()
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """True if a peer shall have this BFD session."""
+        """True if a BFD session is desired, by a peer or several."""
         self.read(snapshot)
         return _session_key(key) in self._wanted
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Settings:
-        """Return the settings that a BFD session shall have."""
+        """Return the desired settings of a BFD session."""
         self.read(snapshot)
         return self._wanted[_session_key(key)]
 
     def actual_value(self, key: ObjectKey) -> Settings | None:
-        """Return the settings that the BFD process has for a session; None without it."""
+        """Return the actual settings of a BFD session in the process; None without it."""
         return self._settings.get(_session_key(key))
 
     def set_value(self, key: ObjectKey, value: Settings) -> None:
-        """Set a session with its settings in the BFD process."""
+        """Reconcile a BFD session: the process gets it with these settings."""
         session = _session_key(key)
         self._send(SetSessions((Wanted(session, value),)))
         self._settings[session] = value
         self._own.add(session)
 
     def delete(self, key: ObjectKey) -> None:
-        """Remove a session from the BFD process. Raises `NotNow`, if an earlier agent has set it."""
+        """Prune a session of the BFD process. Raises `NotNow`, if an earlier agent has set it."""
         session = _session_key(key)
         if self._listed_at is None:
             raise NotNow(KEPT_SECONDS)

@@ -128,14 +128,14 @@ class KernelRoutes(Reconciler):
 
     @property
     def changed(self) -> Observable[object]:
-        """Emits when there are routes of the kernel to reconcile."""
+        """Emits when the reconciler of the kernel's routes has something to do."""
         return self._changes
 
     def _wake(self) -> None:
         self._changes.on_next(None)
 
     def origins(self, paths: PathSet) -> tuple[ObjectRef, ...]:
-        """Return the objects that configure the peers of best paths in the kernel."""
+        """Return the objects that configure the peers of best paths, to reconcile their routes."""
         snapshot, peers = self._database.snapshot(), self._intent.peers
         keys = ((path.instance, path.peer) for path in paths.paths if path.peer is not None)
         rows = (peers.get(snapshot, key) for key in keys)
@@ -166,12 +166,12 @@ class KernelRoutes(Reconciler):
         self._wake()
 
     def host_changed(self, host: Host | None) -> None:
-        """Follow the interfaces, addresses and VRFs of the host for the kernel's routes."""
+        """Follow the interfaces, addresses and VRFs of the host, to reconcile the kernel's routes."""
         self.routing.set_host(host)
         self._resolve(networks=True)
 
     def next_hops_received(self, rows: Iterable[NextHops]) -> None:
-        """Follow the next hops of all received routes, which route selection reads."""
+        """Follow the next hops of all received routes, beside the routes to reconcile."""
         self._received = tuple(rows)
         self._select()
         self._track()
@@ -185,19 +185,19 @@ class KernelRoutes(Reconciler):
             self.metrics_changed.on_next(None)
 
     def session_lost(self, instance: str, peer: str) -> None:
-        """Remove a peer whose routes are being withdrawn from all next hops of the kernel."""
+        """Reconcile the routes of a peer that are being withdrawn: it is removed from all next hops."""
         self.wanted_tables.session_lost(instance, peer)
         self._wake()
 
     def session_restored(self, instance: str, peer: str) -> None:
-        """Use the routes of a peer in the kernel again."""
+        """Reconcile the routes of a peer again, whose session is back."""
         self.wanted_tables.session_restored(instance, peer)
         # Next hops of paths that came before are not known yet.
         self._track()
         self._wake()
 
     def end_deferral(self) -> None:
-        """Remove the kernel's routes of an earlier process that are not wanted."""
+        """Remove the routes of an earlier process that the reconciler does not want."""
         if self._deferred:
             self._deferred = False
             self._stale = {}
@@ -205,7 +205,7 @@ class KernelRoutes(Reconciler):
 
     @property
     def deferred(self) -> bool:
-        """Whether routes of an earlier process are kept that no peer has announced yet."""
+        """Whether the reconciler keeps routes of an earlier process that no peer has announced yet."""
         return self._deferred
 
     def _wake_whole(self) -> None:
@@ -244,7 +244,7 @@ class KernelRoutes(Reconciler):
     # ------------------------------------------------------------ the reconciler
 
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
-        """Return the kernel's tables with routes that may not be as desired, with their prefixes."""
+        """Return the kernel's tables to reconcile, with the prefixes that may not be as desired."""
         self.configure(snapshot)
         yield from self._follow_own(snapshot)
         self.compared = True
@@ -292,7 +292,7 @@ class KernelRoutes(Reconciler):
         return self._own_revision == self._intent.routes.revision(self._database.snapshot())
 
     def configure(self, snapshot: Snapshot) -> None:
-        """Follow the instances of the intent, whose best paths the kernel's routes are made of."""
+        """Follow the instances of the intent, whose best paths are reconciled with the kernel."""
         tables = self._intent
         revisions = (tables.instances.revision(snapshot), tables.peers.revision(snapshot))
         if revisions == self._configured:
@@ -316,18 +316,18 @@ class KernelRoutes(Reconciler):
         self._track()
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """Return the kernel's tables that shall have routes; none before the writer has listed them."""
+        """Return the kernel's tables to reconcile; none before the writer has listed the routes."""
         del snapshot
         if not self.installed.listed:
             return ()
         return [_key(table) for table in self.wanted_tables.tables]
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """Return the kernel's tables with routes of ours."""
+        """Return the kernel's tables that have routes of ours, to reconcile or to prune."""
         return [_key(table) for table in self.installed.tables]
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """True if an instance has a table of the kernel, or routes of it are kept."""
+        """True if a table of the kernel is to be reconciled: an instance has it, or routes are kept."""
         del snapshot
         table = _table(key)
         return table in self.wanted_tables.tables or (
@@ -335,7 +335,7 @@ class KernelRoutes(Reconciler):
         )
 
     def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
-        """Return the next hops that prefixes of a kernel's table shall have."""
+        """Return the desired next hops of prefixes in a kernel's table."""
         del snapshot
         table = _table(key)
         prefixes = list(self.wanted_tables.prefixes(table)) if parts is None else list(parts)
@@ -362,7 +362,7 @@ class KernelRoutes(Reconciler):
         return wanted
 
     def actual(self, key: ObjectKey, parts: Parts) -> State | None:
-        """Return the next hops that prefixes of a kernel's table have; None without the table."""
+        """Return the actual next hops of prefixes in a kernel's table; None without the table."""
         table = _table(key)
         if table not in self.installed.tables and table not in self.wanted_tables.tables:
             self.installed.forget_failures(table, self.installed.failures.prefixes(table))
@@ -372,7 +372,7 @@ class KernelRoutes(Reconciler):
         )
 
     def update(self, key: ObjectKey, changes: State) -> None:
-        """Change routes of a kernel's table. Raises `ReconcileError` for routes that it did not take.
+        """Reconcile routes of a kernel's table. Raises `ReconcileError` for routes it did not take.
 
         All others are sent, whatever those are.
         """
@@ -390,13 +390,13 @@ class KernelRoutes(Reconciler):
             self.withheld.installed(table, due)
 
     def delete(self, key: ObjectKey) -> None:
-        """Remove all our routes from a table of the kernel."""
+        """Prune a table of the kernel: remove all our routes from it."""
         table = _table(key)
         self.installed.forget_failures(table, self.installed.failures.prefixes(table))
         self.installed.change(table, dict.fromkeys(self.installed.prefixes(table)))
 
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[bytes]]:
-        """Iterate over the prefixes of a kernel's table, except for what a later round compares."""
+        """Iterate over the prefixes of a kernel's table to reconcile, except for changed ones."""
         del snapshot
         table, settled = _table(key), self.wanted_tables.settled
         wanted = dict.fromkeys(self.wanted_tables.prefixes(table))
@@ -428,7 +428,7 @@ class KernelRoutes(Reconciler):
             self.installed.end_reading()
 
     def text(self, part: bytes) -> str:
-        """Return a prefix of a kernel's table as text; IPv4 and IPv6 may be the same octets."""
+        """Return a reconciled prefix as text; an IPv4 and an IPv6 prefix may be the same octets."""
         is_ipv6 = any(
             table.family == IPV6 and (self.installed.held(table, (part,)) or part in wanted)
             for table in (*self.wanted_tables.tables, *self.installed.tables)

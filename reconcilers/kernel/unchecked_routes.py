@@ -51,13 +51,13 @@ class WithheldRoutes:
         return unchecked
 
     def withhold(self, batch: Batch) -> None:
-        """Withhold these routes: install them no more."""
+        """Withhold these unchecked routes: install them no more."""
         for table, prefixes in batch.items():
             self._withheld.setdefault(table, set()).update(prefixes)
         self._change(batch)
 
     def release(self, batch: Batch | None = None) -> Batch:
-        """Install these withheld routes again, or all; returns them."""
+        """Install withheld routes, unchecked again, or all of them; returns them."""
         released: Batch
         if batch is None:
             released, self._withheld = self._withheld, {}
@@ -69,16 +69,16 @@ class WithheldRoutes:
         return released
 
     def routes(self, table: RouteTable) -> AbstractSet[bytes]:
-        """Return the withheld prefixes of a table."""
+        """Return the prefixes of a table that a check has withheld."""
         return self._withheld.get(table, frozenset())
 
     @property
     def count(self) -> int:
-        """The number of withheld routes."""
+        """The number of routes that checks have withheld."""
         return sum(map(len, self._withheld.values()))
 
     def take_changed(self) -> Batch:
-        """Return prefixes that were withheld or released since the last call, to reconcile."""
+        """Return prefixes withheld after a check, or released, since the last call, to reconcile."""
         changed, self._changed = self._changed, {}
         return changed
 
