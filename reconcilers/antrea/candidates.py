@@ -66,7 +66,7 @@ class Candidate(NamedTuple):
 
     @property
     def peer_family(self) -> Family | None:
-        """The family of peers that this candidate is for: IPv4 for an IPv4-mapped address, as in Go.
+        """The family of the peers that this candidate of Antrea is for: IPv4 if IPv4-mapped, as in Go.
 
         The rules for addresses of Services reject it, with a problem.
         """

@@ -34,11 +34,11 @@ class Instances(SingleValue):
         return at_once({(change.row.name,): None for change in self._changes.next(snapshot)})
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """Return the BGP instances of the intent."""
+        """Return the BGP instances of the intent, to reconcile with the speaker's."""
         return ((row.name,) for row in self._instances.all(snapshot))
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """Return the BGP instances of the speaker."""
+        """Return the BGP instances of the speaker, to reconcile with the intent's."""
         return ((name,) for name in self._speaker.instance_configs())
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:

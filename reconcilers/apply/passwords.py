@@ -42,7 +42,7 @@ class Passwords:
         return tuple(kind.table for name in self._changes if (kind := kinds.named(name)))
 
     def changed(self, snapshot: Snapshot) -> Iterator[Peer]:
-        """Iterate over the peers whose password is in an object that has changed since then."""
+        """Iterate over the peers to apply again, as the object with their password has changed."""
         for kind, changes in self._changes.items():
             for change in changes.next(snapshot):
                 yield from self._peers.find(snapshot, BY_PASSWORD, (kind, *change.row.key))

@@ -87,17 +87,17 @@ class Peers(SingleValue):
         return before != asn
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """Return the peers of the intent."""
+        """Return the peers of the intent, to reconcile with the speaker's."""
         return ((row.instance, row.name) for row in self._intent.peers.all(snapshot))
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """Return the peers of all instances of the speaker."""
+        """Return the peers of all instances of the speaker, to reconcile with the intent's."""
         for instance in self._speaker.instance_configs():
             for name in self._speaker.peer_configs(instance):
                 yield instance, name
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """True if the intent has a peer, and its instance."""
+        """True if the speaker shall have a peer: the intent has it, and its instance."""
         return (
             self._intent.peers.get(snapshot, key) is not None
             and self._intent.instances.get(snapshot, key[0]) is not None

@@ -12,7 +12,7 @@ CLOCK_SECONDS: Final = 5.0
 
 
 def answering(evidence: Evidence) -> Iterator[Finding]:
-    """Check that all agents answer and are ready."""
+    """Check agents for ``waggle doctor``: all of them answer and are ready."""
     for node in evidence.nodes:
         if node.error:
             remedy = "kubectl -n waggle-system get pods -o wide, then describe and logs of its Pod"
@@ -24,7 +24,7 @@ def answering(evidence: Evidence) -> Iterator[Finding]:
 
 
 def versions(evidence: Evidence) -> Iterator[Finding]:
-    """Check that all agents have one version."""
+    """Check agents for ``waggle doctor``: all of them have one version."""
     by_version: dict[str, list[str]] = {}
     for node in evidence.answered:
         by_version.setdefault(node.version or "unknown", []).append(node.node)

@@ -11,7 +11,7 @@ from reconcilers.doctor.sessions import ESTABLISHED
 
 
 def statuses(evidence: Evidence) -> Iterator[Finding]:
-    """Check that the status objects agree with the agents, and are of nodes that exist."""
+    """Check status objects for ``waggle doctor``: they agree with the agents, and have a node."""
     cluster = cluster_evidence(evidence)
     for name in sorted(cluster.sessions.keys() - (cluster.nodes or cluster.sessions.keys())):
         sources = sorted({str(session.get("source", "")) for session in cluster.sessions[name]})
@@ -48,7 +48,7 @@ def statuses(evidence: Evidence) -> Iterator[Finding]:
 
 
 def problems(evidence: Evidence) -> Iterator[Finding]:
-    """Check that no object is invalid or in conflict with another one."""
+    """Check objects for ``waggle doctor``: none is invalid or in conflict with another one."""
     reported: dict[tuple[str, str], list[str]] = {}
     for node in evidence.answered:
         for problem in node.status.get("problems", ()):

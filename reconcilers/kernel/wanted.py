@@ -64,7 +64,7 @@ class InstanceRoutes:
         return [family for family, paths in self._paths.items() if paths]
 
     def apply(self, change: BestPathChange) -> None:
-        """Follow a change of the best paths of an instance."""
+        """Follow a change of best paths, of which an instance's wanted routes are made."""
         family, _, after, prefixes = change
         paths = self._paths.setdefault(family, {})
         if after:
@@ -81,7 +81,7 @@ class InstanceRoutes:
         self._judge(family, prefixes)
 
     def copy_into(self, other: InstanceRoutes) -> None:
-        """Copy the best paths of an instance to another object, which follows them as well."""
+        """Copy an instance's wanted routes to another object, which follows best paths as well."""
         other._paths = {family: dict(paths) for family, paths in self._paths.items()}
         other.judge_prefixes()
 
@@ -91,13 +91,13 @@ class InstanceRoutes:
         self._rejected.clear()
 
     def judge_prefixes(self) -> None:
-        """Judge an instance's prefixes that are networks of the host again."""
+        """Judge again which of an instance's prefixes are wanted, as networks of the host changed."""
         for family, paths in self._paths.items():
             self._rejected[family] = {}
             self._judge(family, paths)
 
     def own_changed(self, family: Family, prefixes: Collection[bytes]) -> Collection[bytes]:
-        """Judge an instance's prefixes that the node advertises again; returns the received."""
+        """Judge again whether prefixes are wanted that the node advertises; returns the received."""
         concerned = self._paths.get(family, {}).keys() & prefixes
         if concerned:
             self._judge(family, concerned)
@@ -114,7 +114,7 @@ class InstanceRoutes:
     def having(
         self, family: Family, some: AbstractSet[PathSet], prefixes: Iterable[bytes]
     ) -> list[bytes]:
-        """Return which of an instance's prefixes have one of some path sets."""
+        """Return which of an instance's wanted routes have one of some path sets."""
         get = self._paths.get(family, {}).get
         return [nlri for nlri in prefixes if get(nlri) in some]
 
@@ -204,9 +204,9 @@ class InstanceRoutes:
         return next_hops_of
 
     def count(self, family: Family) -> int:
-        """The number of prefixes of a family that an instance has best paths of."""
+        """The number of prefixes of a family that are wanted or could be: with best paths."""
         return len(self._paths.get(family, ()))
 
     def prefixes(self, family: Family) -> Sequence[bytes]:
-        """Return the prefixes of a family that an instance has best paths of; a copy."""
+        """Return the prefixes of a family that are wanted or could be: with best paths; a copy."""
         return tuple(self._paths.get(family, ()))

@@ -57,12 +57,12 @@ class Advertised(NamedTuple):
 
     @property
     def evpn(self) -> tuple[Network, ...]:
-        """The EVPN networks that RouteAdvertisements select."""
+        """The EVPN networks in the selection of RouteAdvertisements."""
         return tuple(network for network in self.networks if network.is_evpn)
 
     @property
     def vrfs(self) -> tuple[str, ...]:
-        """The VRFs of the networks that RouteAdvertisements select, in order."""
+        """The VRFs of the networks in the selection of RouteAdvertisements, in order."""
         return tuple(sorted(network.vrf for network in self.networks))
 
 

@@ -92,18 +92,18 @@ def open_socket(*groups: int) -> socket.socket:
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    """Encode a netlink attribute, padded to four octets."""
+    """Encode a netlink attribute for a request of the writer, padded to four octets."""
     octets = ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value
     return octets + bytes(-len(octets) % 4)
 
 
 def number(kind: int, value: int) -> bytes:
-    """Encode a netlink attribute of 32 bits."""
+    """Encode a netlink attribute of 32 bits for a request of the writer."""
     return struct.pack("=HHI", 8, kind, value)
 
 
 def attributes(message: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the type of each netlink attribute, and where its value begins and ends."""
+    """Yield the netlink attributes of a message to the writer: type, begin, end."""
     while at + 4 <= end:
         length, kind = ATTRIBUTE.unpack_from(message, at)
         if length < 4 or at + length > end:
@@ -113,7 +113,7 @@ def attributes(message: bytes, at: int, end: int) -> Iterator[tuple[int, int, in
 
 
 def messages(octets: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the netlink messages of a datagram of the writer's: type, flags, begin, end."""
+    """Yield the netlink messages of a datagram to the writer: type, flags, begin, end."""
     at = 0
     while at + HEADER.size <= len(octets):
         length, kind, flags, _, _ = HEADER.unpack_from(octets, at)
@@ -139,7 +139,7 @@ class Kernel:
         self._socket.close()
 
     def request(self, kind: int, flags: int, body: bytes) -> None:
-        """Make one change by a netlink request. Raises `OSError` with the kernel's explanation."""
+        """Make one change by a netlink request of the writer. Raises `OSError`."""
         size = HEADER.size + len(body)
         head = HEADER.pack(size, kind, flags | REQUEST | ACK, self.next_sequence(), 0)
         rejected = self.change(head + body, 1)
@@ -148,12 +148,12 @@ class Kernel:
             raise OSError(refused.error, refused.text or os.strerror(refused.error))
 
     def next_sequence(self) -> int:
-        """Return the number for the netlink requests of the next datagram."""
+        """Return the number for the writer's netlink requests of the next datagram."""
         self._sequence = self._sequence % 0xFFFFFFF0 + 1
         return self._sequence
 
     def change(self, datagram: bytes, requests: int) -> list[Rejected]:
-        """Send packed netlink requests, the last with `ACK`, and return the failed ones."""
+        """Send packed netlink requests of the writer, the last with `ACK`; returns the failed ones."""
         self._socket.send(datagram)
         self.requests += requests
         rejected: list[Rejected] = []
@@ -174,7 +174,7 @@ class Kernel:
                     return rejected
 
     def dump(self, kind: int, body: bytes, listing: Listing) -> None:
-        """List something of the kernel by a netlink dump. Raises `OSError`."""
+        """List something of the kernel for the writer by a netlink dump. Raises `OSError`."""
         for _ in range(_ATTEMPTS):
             listing.clear()
             if self._dump(kind, body, listing.take):

@@ -172,7 +172,7 @@ def destination(request: bytes) -> bytes:
 
 
 def listing(family: int, table: int, protocol: int) -> bytes:
-    """Return the body of a message that requests routes; 0 is any table or protocol."""
+    """Return the body of a route message that requests a listing; 0 is any table or protocol."""
     octet = table if table < 256 else 0
     body = _ROUTE.pack(family, 0, 0, 0, octet, protocol, 0, 0, 0)
     return body + (number(_TABLE, table) if table else b"")
