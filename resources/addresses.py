@@ -21,7 +21,7 @@ _BROADCAST: Final = ipaddress.IPv4Address("255.255.255.255")
 
 
 def canonical_address(text: str, *, zone: bool = False, mapped: bool = False) -> str:
-    """Return the canonical text of an address (RFC 5952). Raises `ValueError` naming the rule.
+    """Return the canonical text of an IP address (RFC 5952). Raises `ValueError` naming the rule.
 
     ``zone`` admits that of a link-local address, ``mapped`` an IPv4-mapped IPv6 address.
     """
@@ -50,7 +50,7 @@ def comparable_address(text: str) -> str:
 
 
 def without_leading_zeros(text: str) -> str:
-    """Return an address with the numbers of its parts as Kubernetes and kube-proxy read them.
+    """Return an IP address, its octets read as Kubernetes and kube-proxy read leading zeros.
 
     ``198.051.100.011`` is 198.51.100.11: decimal, as in ParseIPSloppy of k8s.io/utils/net.
     """
@@ -94,7 +94,7 @@ def address_errors(
     unicast: bool = False,
     zeros: bool = False,
 ) -> Iterator[FieldError]:
-    """Yield an error when a text is not an address; ``unicast``: or no host can have it.
+    """Yield an error when a text is not an IP address; ``unicast``: or no host can have it.
 
     ``zeros`` admits leading zeros (`without_leading_zeros`).
     """
@@ -111,13 +111,13 @@ def address_errors(
 
 
 def interface_errors(text: str, path: str) -> Iterator[FieldError]:
-    """Yield an error when a text cannot be the name of a network interface, or of a VRF's."""
+    """Yield an error when a text beside addresses cannot name an interface, or a VRF."""
     if not _ZONE.fullmatch(text) or text in (".", ".."):
         yield FieldError(path, f"{shortened(text)} cannot be the name of an interface")
 
 
 def prefix_errors(text: str | None, path: str) -> Iterator[FieldError]:
-    """Yield an error when a text is not a prefix."""
+    """Yield an error when the text of a field is not an IP prefix."""
     if text is not None:
         try:
             canonical_prefix(text)
@@ -126,7 +126,7 @@ def prefix_errors(text: str | None, path: str) -> Iterator[FieldError]:
 
 
 def router_id_errors(text: str | None, path: str) -> Iterator[FieldError]:
-    """Yield an error when a text is not a BGP identifier in its IPv4 form."""
+    """Yield an error when a text is not a router ID: a BGP identifier as an IPv4 address."""
     if text is not None:
         try:
             value = int(ipaddress.IPv4Address(text))

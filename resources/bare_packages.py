@@ -9,7 +9,7 @@ from types import ModuleType
 
 
 def enter_bare(name: str, *subpackages: str) -> None:
-    """Enter a package, and packages in it, so that single modules of it can be imported.
+    """Enter a package bare, without its ``__init__``, so that single modules can be imported.
 
     Does nothing for a package that is imported. Raises ImportError where it is not installed.
     """

@@ -19,7 +19,7 @@ SHARE: Final = 0.2
 
 
 def is_mass(known: int, missing: int, listed: int) -> bool:
-    """Return whether so many missing objects have to be confirmed.
+    """True if so many objects disappear at once that further readings have to confirm it.
 
     ``known`` is the number of objects before, ``missing`` of them, ``listed`` in the reading.
     """
@@ -47,7 +47,7 @@ class Disappearance:
 
     @property
     def rest(self) -> float:
-        """Seconds of confirmation that are left."""
+        """Seconds for which the disappearance still has to be confirmed."""
         return self.required - self.confirmed
 
     def confirm(self, missing: AbstractSet[Any], now: float, at_most: float = math.inf) -> bool:
@@ -65,11 +65,11 @@ class Disappearance:
         return self.confirmed >= self.required
 
     def interrupt(self) -> None:
-        """Record a failed reading: the time up to the next one is ignored."""
+        """Record a failed reading: time until the next one confirms no disappearance."""
         self._last = None
 
     def reset(self) -> None:
-        """Forget all readings."""
+        """Forget the readings without the objects: nothing disappears any more."""
         self.confirmed = 0.0
         self._missing = frozenset()
         self._last = None

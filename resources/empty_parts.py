@@ -7,10 +7,11 @@ from typing import Any
 
 
 def without_empty(value: Any, names: Container[str] | None = None) -> Any:  # noqa: ANN401  JSON
-    """Remove members that are empty objects, at any depth; encoding omits only other defaults.
+    """Remove the empty parts of an object in JSON: members that are empty objects, at any depth.
 
-    ``names`` are the members whose empty object means the same as their absence; None is all of them.
-    A member whose own members are all removed is empty, too. Items of lists are kept.
+    Encoding omits only other defaults. ``names`` are the members whose empty object means the same as
+    their absence; None is all of them. A member whose own members are all removed is empty, too. Items
+    of lists are kept.
     """
     if isinstance(value, list | tuple):
         return [without_empty(item, names) for item in value]

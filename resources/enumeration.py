@@ -16,7 +16,7 @@ MAX_NAMES_CHARACTERS: Final = 512
 
 
 def bounded(message: str, end: str = "") -> str:
-    """Return a message with its end, or the beginning of a long one with its end."""
+    """Return a message with an enumeration, or the beginning of a long one with its end."""
     room = MAX_MESSAGE_CHARACTERS - len(end)
     if len(message) <= room:
         return message + end
@@ -24,7 +24,7 @@ def bounded(message: str, end: str = "") -> str:
 
 
 def joined(texts: Iterable[str], separator: str = "; ", start: str = "") -> str:
-    """Return texts as one `bounded` message; those beyond its length are not made."""
+    """Enumerate texts in one `bounded` message; texts beyond its length are not made."""
     message = start
     for number, text in enumerate(texts):
         message = f"{message}{separator}{text}" if number else message + text
@@ -42,7 +42,7 @@ def enumerate_some(values: Iterable[object], shown: int) -> str:
 
 
 def enumerate_objects(objects: Iterable[object], total: int | None = None) -> str:
-    """Return the objects of a problem as the beginning of a line: a thousand of them are one line, too.
+    """Enumerate the objects of a problem, for the beginning of a line: a thousand fit, too.
 
     At most `MAX_NAMED_OBJECTS`, and of long names as many as `MAX_NAMES_CHARACTERS` hold, but one.
     ``total`` is their number, if ``objects`` are the first ones only.
@@ -60,7 +60,7 @@ def enumerate_objects(objects: Iterable[object], total: int | None = None) -> st
 
 
 def problem_line(objects: Iterable[object], field: str, message: str) -> str:
-    """Return a problem as one `bounded` line: its objects, the field and the message."""
+    """Return a problem as one `bounded` line: its objects enumerated, the field and the message."""
     return bounded(": ".join(filter(None, (enumerate_objects(objects), field, message))))
 
 
@@ -70,5 +70,5 @@ def enumerate_nodes(names: Sequence[str], shown: int) -> str:
 
 
 def first_of(text: str, count: int) -> str:
-    """Return ``text (and 4 more)``: the text of the first one of ``count`` that are alike."""
+    """Enumerate ``count`` texts that are alike: ``text (and 4 more)``, the text of the first one."""
     return bounded(text, f" (and {count - 1} more)") if count > 1 else text

@@ -30,20 +30,20 @@ class FieldError(msgspec.Struct, frozen=True, order=True):
 def checked_items(
     items: Sequence[T], path: str, errors: list[FieldError]
 ) -> Iterator[tuple[int, T]]:
-    """Yield the items of a list with their indices, until many are wrong.
+    """Yield the items of a list with their indices, until there are many errors (`FieldError`).
 
     The caller adds the errors of each item to ``errors``.
     """
     until = len(errors) + MAX_LISTED_ERRORS
     for i, item in enumerate(items):
         if len(errors) >= until:
-            errors.append(unchecked_items(path, len(items) - i))
+            errors.append(too_many_wrong_items(path, len(items) - i))
             return
         yield i, item
 
 
 def first_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
-    """Return the broken rules of an object; after many, the rest is not checked."""
+    """Return the errors of an object, its broken rules; after many, the rest is not checked."""
     first = tuple(islice(errors, MAX_LISTED_ERRORS + 1))
     if len(first) <= MAX_LISTED_ERRORS:
         return first
@@ -51,19 +51,19 @@ def first_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
     return (*first[:-1], FieldError(last.path, f"{last.message}; what follows is not checked"))
 
 
-def unchecked_items(path: str, count: int) -> FieldError:
-    """Return the error of a list in which so many items are wrong that the others are not checked."""
+def too_many_wrong_items(path: str, count: int) -> FieldError:
+    """Return the one error of a list in which so many items are wrong that the rest is not checked."""
     text = f"{count} more entries are not checked: the entries before have {MAX_LISTED_ERRORS} problems"
     return FieldError(path, text)
 
 
 def shortened(text: str) -> str:
-    """Return a text in quotes, cut after 64 characters, for messages."""
+    """Return a text in quotes for an error message, cut after 64 characters."""
     return repr(text if len(text) <= 64 else text[:63] + "…")
 
 
 def as_written(text: str) -> str:
-    """Return a text without quotes where nothing in it could mislead, otherwise as `shortened`."""
+    """Return a text for an error message, without quotes where nothing in it could mislead."""
     return text if len(text) <= 64 and text.isprintable() else shortened(text)
 
 

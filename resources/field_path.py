@@ -12,7 +12,7 @@ _STEP: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 
 
 def value_at(row: msgspec.Struct, path: str) -> Any:  # noqa: ANN401  of any field
-    """Return the value of a field, by the JSON names of the API; None where there is none."""
+    """Return the value at a field path, by the JSON names of the API; None where there is none."""
     value: Any = row
     for name, index in _STEP.findall(path):
         if value is None:

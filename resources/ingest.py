@@ -47,7 +47,7 @@ class Ingest:
         }
 
     def subscribe(self) -> list[DisposableBase]:
-        """Subscribe to the source; disposing the returned subscriptions ends it."""
+        """Subscribe to the events of a source, to commit them; disposing the results ends it."""
         fail = self._on_error
         subscriptions = [
             self._source.events(kind).subscribe(guarded(self._handler(kind), fail), fail)
@@ -76,7 +76,7 @@ class Ingest:
         return handle
 
     def commit(self, kind: Kind[Any], event: Event) -> bool:
-        """Write one event; returns whether it makes a round due."""
+        """Write one event of a source to its kind's table; returns whether it makes a round due."""
         table = self._tables.of(kind)
         with self._db.write(table) as txn:
             before = table.revision(txn)

@@ -20,6 +20,6 @@ _ACRONYMS = {
 
 
 def json_name(name: str) -> str:
-    """Return the JSON name of a field."""
+    """Return the JSON name of a Python field name."""
     first, *rest = name.split("_")
     return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)

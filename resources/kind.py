@@ -71,7 +71,7 @@ NAMED_AFTER_NODE: Final = NodeFilter(
 
 
 def selecting_nodes(selectors: NodeSelectors) -> NodeFilter:
-    """Return the filter of a kind whose objects select nodes by labels."""
+    """Return the node filter of a kind whose objects select nodes by labels."""
 
     def accepts(row: Any, node: str, labels: Mapping[str, str]) -> bool:  # noqa: ANN401, ARG001
         terms = tuple(selectors(row))
@@ -194,16 +194,16 @@ class Kind(Generic[T]):
 
     @property
     def api_versions(self) -> tuple[str, ...]:
-        """``group/version`` of each version."""
+        """``group/version`` of each version of the kind."""
         return tuple(map(self.api_version, self.versions))
 
     def api_version(self, version: str) -> str:
-        """Return ``group/version``, or the version in the core group."""
+        """Return the kind's ``group/version``, or the version in the core group."""
         return f"{self.group}/{version}" if self.group else version
 
     @property
     def read_api_versions(self) -> tuple[str, ...]:
-        """``group/version`` of each version that is read from manifests."""
+        """``group/version`` of each version of the kind that is read from manifests."""
         return (*self.api_versions, *(f"{self.group}/{v}" for v in self.former))
 
     @property
@@ -212,17 +212,17 @@ class Kind(Generic[T]):
         return bool(self.group) and not self.group.endswith(".k8s.io")
 
     def path(self, version: str, namespace: str = "") -> str:
-        """Return the URL path of the list, of one namespace or of all."""
+        """Return the URL path of the list of the kind, of one namespace or of all."""
         root = f"/apis/{self.group}/{version}" if self.group else f"/api/{version}"
         within = f"/namespaces/{namespace}" if namespace else ""
         return f"{root}{within}/{self.plural}"
 
     def object_path(self, name: str, namespace: str = "") -> str:
-        """Return the URL path of one object in the version that is written."""
+        """Return the URL path of one object of the kind in the version that is written."""
         return f"{self.path(self.versions[0], namespace)}/{name}"
 
     def decode_json(self, octets: bytes | msgspec.Raw) -> T:
-        """Decode an object as an API server sends it; fields that no row has are skipped.
+        """Decode an object of the kind as an API server sends it; unknown fields are skipped.
 
         Raises `InvalidObject` with every broken rule, `msgspec.DecodeError` for invalid JSON.
         """
@@ -241,7 +241,7 @@ class Kind(Generic[T]):
         return row
 
     def decode(self, value: Any) -> T:  # noqa: ANN401  JSON
-        """Convert an object to a row. Raises `InvalidObject` with every broken rule."""
+        """Convert an object of the kind to a row. Raises `InvalidObject` with every broken rule."""
         value = self._with_namespace(value)
         try:
             try:
@@ -257,7 +257,10 @@ class Kind(Generic[T]):
         return self._broken(value, broken) if broken else row
 
     def decode_without(self, value: Any, errors: Sequence[FieldError]) -> T | None:  # noqa: ANN401  JSON
-        """Convert an object without its wrong fields to a row; None where it is still invalid."""
+        """Convert an object of the kind without its wrong fields to a row.
+
+        Returns None where it is still invalid.
+        """
         sound = without_fields(value, self._shape_of(value), errors)
         if sound is None:
             return None
@@ -292,7 +295,7 @@ class Kind(Generic[T]):
         return [*unknown_names(value.get("metadata"), METADATA_FIELDS, "metadata"), *unknown]
 
     def name_of(self, value: Any) -> ObjectName:  # noqa: ANN401  JSON
-        """Return the name of an object, with empty parts where the metadata has none."""
+        """Return the name of an object of the kind, with empty parts where the metadata has none."""
         metadata = value.get("metadata") if isinstance(value, dict) else None
         metadata = metadata if isinstance(metadata, dict) else {}
         namespace = str(metadata.get("namespace") or DEFAULT_NAMESPACE) if self.namespaced else ""
@@ -373,7 +376,7 @@ class Kinds:
         return self._by_version.get((api_version, name))
 
     def misnamed(self, api_version: str, name: str) -> str:
-        """Return why an object of an unknown kind is a mistake; empty if it may be of another project.
+        """Return why an object of an unknown kind is a mistake; empty if of another project.
 
         That is a kind of a group of these kinds which differs from one of them in capital letters or
         by a plural, or which its family does not have.
@@ -395,5 +398,5 @@ class Kinds:
         return f"there is no {as_written(name)} in {group or 'the core group'}{hint}"
 
     def without(self, *kinds: Kind[Any]) -> Kinds:
-        """Return the set without some kinds."""
+        """Return the set of kinds without some of them."""
         return Kinds(kind for kind in self._all if kind not in kinds)

@@ -99,7 +99,7 @@ class LabelSelector(Struct, frozen=True):
         return Mismatch(text, ", ".join(present), len(wanted)) if wanted else None
 
     def both(self, other: LabelSelector) -> LabelSelector:
-        """Return the conjunction of this selector and another selector."""
+        """Return the conjunction of this label selector and another one."""
         labels = tuple(
             LabelSelectorRequirement(key=key, operator="In", values=(value,))
             for key, value in sorted(other.match_labels.items())
@@ -138,7 +138,7 @@ T = TypeVar("T")
 def nearest_mismatch(
     selectors: Sequence[LabelSelector], labels: Mapping[str, str]
 ) -> Mismatch | None:
-    """Return the mismatch of the selector that comes nearest; None if one selects, or there is none."""
+    """Return the mismatch of the label selector nearest to labels; None if one selects."""
     mismatches = [selector.mismatch(labels) for selector in selectors]
     missing = [mismatch for mismatch in mismatches if mismatch is not None]
     if len(missing) < len(mismatches):
@@ -168,7 +168,7 @@ class SelectorIndex(Generic[T]):
                 self._by_label.setdefault(label, []).append(number)
 
     def matching(self, labels: Mapping[str, str]) -> Iterator[T]:
-        """Yield the objects that select these labels, in their order."""
+        """Yield the objects whose label selectors select these labels, in their order."""
         numbers = set(self._of_any)
         for label in labels.items():
             numbers.update(self._by_label.get(label, ()))
@@ -189,7 +189,7 @@ def _alternatives(selector: LabelSelector) -> list[tuple[str, str]]:
 
 
 def selector_errors(selector: LabelSelector | None, path: str) -> Iterator[FieldError]:
-    """Check the rules that a schema cannot express."""
+    """Check the rules of a label selector that a schema cannot express."""
     if selector is None:
         return
     for i, requirement in enumerate(selector.match_expressions):
@@ -210,7 +210,7 @@ _LABEL_VALUE: Final = re.compile(LABEL_VALUE)
 
 
 def strict_selector_errors(selector: LabelSelector | None, path: str) -> Iterator[FieldError]:
-    """Check a selector as ``metav1.LabelSelectorAsSelector`` does: keys and values of labels as well.
+    """Check a label selector as ``metav1.LabelSelectorAsSelector`` does: keys and values, too.
 
     For kinds whose definition does not restrict them, so that an API server stores any text.
     """
@@ -228,7 +228,7 @@ def strict_selector_errors(selector: LabelSelector | None, path: str) -> Iterato
 
 
 def is_key(text: str) -> bool:
-    """Whether a text is the key of a label, or of a taint."""
+    """True if a text is the key of a label, or of a taint."""
     return len(text.rpartition("/")[0]) <= 253 and _LABEL_KEY.fullmatch(text) is not None
 
 

@@ -106,7 +106,7 @@ class ObjectMeta(Struct, frozen=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Namespace and name."""
+        """Namespace and name, of the metadata."""
         return (self.namespace, self.name)
 
 
@@ -117,10 +117,10 @@ class Resource(Struct, frozen=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Namespace and name."""
+        """Namespace and name, of the metadata of a row."""
         return (self.metadata.namespace, self.metadata.name)
 
     @property
     def broken_rules(self) -> tuple[FieldError, ...]:
-        """The rules that the object breaks, of a kind that has rows of such objects."""
+        """The rules that a row of metadata and spec breaks; the base of all rows has none."""
         return ()

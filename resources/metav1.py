@@ -52,7 +52,7 @@ NEUTRAL: Final = frozenset({"Selected"})
 
 
 def is_adverse(type: str, status: bool) -> bool:  # noqa: A002  the API's word
-    """True if a condition reports that something is not as it should be."""
+    """True if a metav1.Condition reports that something is not as it should be."""
     return status is not (type in POSITIVE)
 
 

@@ -30,5 +30,5 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def setting(help: str, *, flag: str | None = None, metavar: str | None = None) -> msgspec.Meta:  # noqa: A002
-    """Annotate a field of `Options` with its help text, and optionally the name of its flag."""
+    """Declare an option: a field of `Options` with its help text, and optionally its flag's name."""
     return msgspec.Meta(description=help, extra={"flag": flag, "metavar": metavar})

@@ -38,13 +38,13 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 def list_items(*texts: str) -> list[str]:
-    """Return the items of a list that is spelt in texts: each is one item, or several and commas."""
+    """Return the items of a list option as spelt in texts: each is one item, or several and commas."""
     return [item for text in texts for part in text.split(",") if (item := part.strip())]
 
 
 @functools.cache
 def describe(cell: str, options: type[msgspec.Struct]) -> tuple[Setting, ...]:
-    """Return the settings that a cell's options declare, in order of declaration."""
+    """Return the spellings of the options that a cell declares, in order of declaration."""
     return tuple(_described(cell, options))
 
 

@@ -9,5 +9,5 @@ BASE_URL: Final = ""
 
 
 def reference(name: str) -> str:
-    """Return how a message refers to a page: its URL, or the command that prints it."""
+    """Return how a message refers to a page of the documentation: its URL, or the command."""
     return f"{BASE_URL}{name}.md" if BASE_URL else f"waggle docs {name}"

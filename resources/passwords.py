@@ -9,7 +9,7 @@ MAX_OCTETS: Final = 80
 
 
 def password_octets(octets: bytes) -> bytes:
-    """Return the octets that a session uses: without the newline that editors and `echo` append."""
+    """Return a password's octets for a session: without the newline of editors and `echo`."""
     return octets.rstrip(b"\r\n")
 
 

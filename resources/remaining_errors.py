@@ -19,9 +19,10 @@ _PART: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 
 def without_fields(value: Any, row: type, errors: Sequence[FieldError]) -> Any | None:  # noqa: ANN401
-    """Return a JSON object without the fields that are wrong; a number gets a valid value.
+    """Return a JSON object without its wrong fields, to find the remaining errors.
 
-    None where that cannot be: an item of a list, or a required object. Paths of other fields stay.
+    A number gets a valid value. None where that cannot be: an item of a list, or a required object.
+    Paths of other fields stay.
     """
     for error in errors:
         parts = [part.strip("[]") for part in _PART.findall(error.path)]
@@ -88,7 +89,7 @@ def _placeholder(shape: shapes.Type) -> Any | None:  # noqa: ANN401
 
 
 def unrelated(errors: Iterable[FieldError], known: Sequence[FieldError]) -> Iterator[FieldError]:
-    """Yield the errors that do not result from the fields of known ones.
+    """Yield the remaining errors, which do not result from the fields of known ones.
 
     An error results from a field if its path is of the field, within it or above it, or if its message
     names the field: a rule about several fields is not checked while one of them is wrong.

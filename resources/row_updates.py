@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def replace_all(txn: WriteTxn, table: Table[T], rows: Iterable[T]) -> int:
-    """Make a table hold exactly these rows; returns the number of rows written or deleted."""
+    """Replace the rows of a table by these, writing differences only; returns their number."""
     key_of = table.primary.key or (lambda row: next(iter(table.primary.keys(row))))
     wanted: dict[Key, T] = {key_of(row): row for row in rows}
     if not table.count(txn):

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import inspect as shapes
 
-from resources.errors import MAX_LISTED_ERRORS, FieldError, as_written, unchecked_items
+from resources.errors import MAX_LISTED_ERRORS, FieldError, as_written, too_many_wrong_items
 from resources.secret_value import SecretValue
 
 LONGEST_NAME: Final = 64
@@ -24,22 +24,22 @@ LONGEST_NAME: Final = 64
 
 @functools.cache
 def shape_of(row: type) -> shapes.Type:
-    """Return the description of a row type, cached."""
+    """Return the schema of a row type: its description, cached."""
     return shapes.type_info(row)
 
 
 def structural_errors(value: Any, row: type) -> list[FieldError]:  # noqa: ANN401
-    """Return the violations of a row type's types and limits."""
+    """Return the violations of a row type's schema: of its types and limits."""
     return list(_check(value, shape_of(row), ""))
 
 
 def unknown_fields(value: Any, row: type) -> list[FieldError]:  # noqa: ANN401
-    """Return the fields that a row type does not have, each with the most similar name it has."""
+    """Return an object's fields that the row type's schema lacks, with the most similar one."""
     return _unknown(value, _nested(shape_of(row)), "")
 
 
 def without_nulls(value: Any) -> Any:  # noqa: ANN401
-    """Remove null fields, which Kubernetes treats as absent."""
+    """Remove the null fields of a JSON object before its validation: Kubernetes ignores them."""
     if isinstance(value, dict):
         return {k: without_nulls(v) for k, v in value.items() if v is not None}
     if isinstance(value, list):
@@ -134,7 +134,7 @@ def _each(items: list[Any], errors: Callable[[Any, str], Errors], path: str) -> 
     count = 0
     for i, item in enumerate(items):
         if count >= MAX_LISTED_ERRORS:
-            yield unchecked_items(path, len(items) - i)
+            yield too_many_wrong_items(path, len(items) - i)
             return
         for error in errors(item, f"{path}[{i}]"):
             yield error
@@ -264,7 +264,7 @@ def _unknown_of_items(values: list[Any], shape: _Nested, path: str) -> list[Fiel
     errors: list[FieldError] = []
     for i, item in enumerate(values):
         if len(errors) >= MAX_LISTED_ERRORS:
-            return [*errors, unchecked_items(path, len(values) - i)]
+            return [*errors, too_many_wrong_items(path, len(values) - i)]
         errors += _unknown(item, shape, f"{path}[{i}]")
     return errors
 
@@ -276,7 +276,7 @@ def _unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message with the most similar known name; empty if none is similar.
+    """Return the end of a message of validation: the most similar known name, or nothing.
 
     Capital letters and underscores make no difference: `ebgp_multihop` is `ebgpMultihop`.
     """
@@ -287,7 +287,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_names(value: Any, known: AbstractSet[str], path: str) -> list[FieldError]:  # noqa: ANN401
-    """List the fields of an object that are not among these names; nothing if it is no object."""
+    """List the fields of an object that a schema's names lack; nothing if it is no object."""
     if not isinstance(value, dict):
         return []
     if value.keys() <= known:

@@ -21,18 +21,18 @@ class SecretValue:
 
     @classmethod
     def withheld(cls) -> Self:
-        """Return a value that exists and is not known: it was read from a snapshot."""
+        """Return a secret value that exists and is not known: it was read from a snapshot."""
         value = cls(b"")
         value._octets = None
         return value
 
     @property
     def known(self) -> bool:
-        """False for a value that is withheld."""
+        """False for a secret value that is withheld."""
         return self._octets is not None
 
     def reveal(self) -> bytes:
-        """Return the octets. Raises `LookupError` for a value that is withheld."""
+        """Return the octets. Raises `LookupError` for a secret value that is withheld."""
         if self._octets is None:
             raise LookupError("the value is withheld")
         return self._octets

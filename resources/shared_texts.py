@@ -12,7 +12,7 @@ SHARED_TEXTS: Final = 1 << 16
 
 
 def sharing(version: tuple[int, int]) -> Callable[[str], str]:
-    """Return what shares texts in a version of Python.
+    """Return the function that shares equal texts, in a version of Python.
 
     Interned texts are never freed in Python 3.12 (CPython issue 113993), and names of objects come and
     go: there the last ones are shared.

@@ -53,7 +53,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) -> Iterator[bytes]:
-    """Yield a snapshot in pieces, between which the event loop may run other tasks.
+    """Encode a snapshot of the tables, and yield it in pieces.
 
     ``rows`` are by the name of the kind. Raises `ValueError` for Secrets.
     """
@@ -108,7 +108,7 @@ def decode(octets: bytes, kinds: Kinds) -> Snapshot:
 def decode_rows(
     name: str, octets: Sequence[bytes | msgspec.Raw], kinds: Kinds
 ) -> tuple[tuple[Resource, ...], str]:
-    """Decode the rows of a kind, also of another release; returns a clause about unreadable rows.
+    """Decode a kind's rows of a snapshot, also of another release; unreadable ones make a clause.
 
     The clause is empty where all are read.
     """

@@ -65,7 +65,7 @@ class SourceProblem(msgspec.Struct, frozen=True, order=True):
 
     @property
     def where(self) -> str:
-        """``file:line``, or the file and its document."""
+        """The place of a problem in a source: ``file:line``, or the file and its document."""
         if self.line:
             return f"{self.file}:{self.line}"
         return f"{self.file} (document {self.document})" if self.document > 1 else self.file
@@ -89,7 +89,7 @@ class Source(Protocol):
     """The kinds that it reads."""
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
-        """Return the events of one of its kinds; subscribers are isolated from each other.
+        """Return the events of one kind of any source; subscribers are isolated from each other.
 
         `resources.ingest` subscribes before `run`, other subscribers at any time.
         """
@@ -97,9 +97,9 @@ class Source(Protocol):
 
     @property
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
-        """Emit all problems whenever they change."""
+        """Emit all problems of the source, whatever it is, whenever they change."""
         ...
 
     async def run(self) -> None:
-        """Read all objects, then follow changes, until cancelled."""
+        """Read all objects of a source, whatever it is, then follow changes, until cancelled."""
         ...

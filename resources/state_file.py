@@ -23,7 +23,7 @@ class StateFileError(ResourceError):
 
 
 def write(path: Path, pieces: Iterable[bytes]) -> None:
-    """Replace the file atomically: after a failure it is the old one or the new one.
+    """Write the state file atomically: after a failure it is the old one or the new one.
 
     Raises `OSError`.
     """
@@ -43,7 +43,7 @@ def write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the file's content, or None without a file. Raises `StateFileError`, `OSError`."""
+    """Return the state file's content, or None without a file. Raises `StateFileError`, `OSError`."""
     try:
         # Non-blocking, as opening a pipe waits for its writer.
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

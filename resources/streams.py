@@ -19,7 +19,7 @@ P = ParamSpec("P")
 
 
 def log_failure(error: Exception) -> None:
-    """Log the exception of a subscriber."""
+    """Log the exception of a subscriber of a stream."""
     logging.getLogger("waggle.resources").error("a subscriber failed", exc_info=error)
 
 
@@ -62,7 +62,7 @@ def isolated(
 def guarded(
     handle: Callable[[T], None], on_error: Callable[[BaseException], None]
 ) -> Callable[[T], None]:
-    """Return a subscriber that passes its exceptions to ``on_error`` and stays subscribed."""
+    """Return a stream's subscriber that passes its exceptions to ``on_error`` and stays subscribed."""
 
     def on_next(item: T) -> None:
         try:

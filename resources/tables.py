@@ -65,7 +65,7 @@ class Tables:
         return self._by_kind[kind.name]
 
     def is_of_tenant(self, problem: SourceProblem) -> bool:
-        """True if users of a namespace have stored the object of a problem in an API server.
+        """True if the tables' problem is of an object that users of a namespace stored.
 
         Manifests are written by the administrator of the agent.
         """

@@ -22,7 +22,7 @@ nothing: a tenth of the calls of a round.
 
 
 def is_recorded(context: SpanContext) -> bool:
-    """Return whether a span is sent to a collector, or kept by this process.
+    """True if a span, for a trace link, is sent to a collector, or kept by this process.
 
     A span that is kept without being sampled has a trace state, which nothing else here sets.
     """
@@ -59,7 +59,7 @@ class TraceLinks:
                 return
 
     def take(self) -> tuple[list[SpanContext], float | None]:
-        """Return what was added since the last call: the spans and the first time."""
+        """Return the trace links since the last call: the spans and the first change's time."""
         contexts, since = self._contexts, self._since
         self._contexts, self._since = [], None
         return contexts, since

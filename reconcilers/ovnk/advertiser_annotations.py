@@ -13,8 +13,8 @@ import msgspec
 from reconcilers.model import ObjectAnnotations, ObjectRef
 from reconcilers.ovnk.attached_networks import Attachment
 from resources.ovnk.kinds import NETWORK_ATTACHMENT
-from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
-from resources.ovnk.nad import NetworkAttachmentDefinition
+from resources.ovnk.networkattachmentdefinition import ROUTE_ADVERTISEMENTS as KEY
+from resources.ovnk.networkattachmentdefinition import NetworkAttachmentDefinition
 
 
 class Advertisers(NamedTuple):

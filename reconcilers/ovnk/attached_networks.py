@@ -17,7 +17,7 @@ from reconcilers.model import Generated, ObjectRef, Problem
 from resources.core import Namespace
 from resources.errors import shortened
 from resources.meta import ObjectMeta, OwnerReference
-from resources.ovnk import nad as names
+from resources.ovnk import networkattachmentdefinition as names
 from resources.ovnk.cni import (
     EVPN,
     NO_OVERLAY,
@@ -32,7 +32,7 @@ from resources.ovnk.cni import (
 )
 from resources.ovnk.evpn import EvpnVrf
 from resources.ovnk.kinds import CLUSTER_NETWORK, NETWORK_ATTACHMENT, ROUTE_ADVERTISEMENTS
-from resources.ovnk.nad import NetworkAttachmentDefinition
+from resources.ovnk.networkattachmentdefinition import NetworkAttachmentDefinition
 from resources.ovnk.networks import ClusterUserDefinedNetwork, NetworkSpec
 
 DEFAULT: Final = "default"

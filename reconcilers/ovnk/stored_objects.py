@@ -17,7 +17,7 @@ from reconcilers.ovnk.generate_node import OfSource
 from resources.frrk8s.frrconfiguration import FRRConfiguration, FRRConfigurationSpec
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.ovnk.kinds import ROUTE_ADVERTISEMENTS
-from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
+from resources.ovnk.networkattachmentdefinition import ROUTE_ADVERTISEMENTS as KEY
 from resources.secret_value import encode_revealed
 
 GENERATED_PREFIX: Final = "ovnk-generated-"

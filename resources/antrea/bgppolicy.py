@@ -186,7 +186,7 @@ class BGPPolicy(Resource, frozen=True):
 
 
 def bgp_policy_errors(policy: BGPPolicy) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that an Antrea BGPPolicy breaks, and a schema cannot express."""
     spec = policy.spec
     yield from strict_selector_errors(spec.node_selector, "spec.nodeSelector")
     if spec.confederation is not None and spec.confederation.identifier is None:

@@ -25,5 +25,5 @@ class Egress(Resource, frozen=True):
 
 
 def egress_errors(egress: Egress) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that an Antrea Egress breaks, and a schema cannot express."""
     yield from address_errors(egress.status.egress_ip or None, "status.egressIP")

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from resources.cilium import communities
-from resources.cilium.limits import LocalPreference, Name
+from resources.cilium.field_rules import LocalPreference, Name
 from resources.crds.patterns import LARGE_COMMUNITY, STANDARD_COMMUNITY
 from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc, known_values
 from resources.errors import FieldError
@@ -165,7 +165,7 @@ class CiliumBGPAdvertisement(Resource, frozen=True):
 
 
 def community_errors(given: Communities, path: str) -> Iterator[FieldError]:
-    """Yield the communities that are invalid."""
+    """Yield the invalid communities of the attributes of a CiliumBGPAdvertisement."""
     parsers: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
         ("standard", given.standard, communities.standard),
         ("large", given.large, communities.large),
@@ -196,6 +196,6 @@ def _entry_errors(entry: Advertisement, path: str) -> Iterator[FieldError]:
 
 
 def advertisement_errors(advertisement: CiliumBGPAdvertisement) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a CiliumBGPAdvertisement breaks, and a schema cannot express."""
     for i, entry in enumerate(advertisement.spec.advertisements):
         yield from _entry_errors(entry, f"spec.advertisements[{i}]")

@@ -55,7 +55,7 @@ class CiliumNode(Resource, frozen=True):
 
 
 def cilium_node_errors(node: CiliumNode) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a CiliumNode breaks, and a schema cannot express."""
     texts = [(f"podCIDRs[{i}]", text) for i, text in enumerate(node.spec.ipam.pod_cidrs)]
     texts += [
         (f"pools.allocated[{i}].cidrs[{j}]", text)

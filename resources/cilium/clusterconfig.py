@@ -9,7 +9,7 @@ from msgspec import Meta
 from msgspec.structs import force_setattr
 
 from resources.addresses import address_errors
-from resources.cilium.limits import AnyAsn, Asn, ListenPort, Name, duplicate_errors
+from resources.cilium.field_rules import AnyAsn, Asn, ListenPort, Name, duplicate_errors
 from resources.crds.patterns import PEER_ADDRESS
 from resources.crds.schema_markers import ATOMIC_MAP, NAMED_LIST, Rule, doc, known_values
 from resources.errors import FieldError
@@ -86,7 +86,7 @@ class PeerConfigReference(Struct, frozen=True):
 
 
 def without_empty_reference(peer: Struct) -> None:
-    """Replace the ``peer_config_ref`` of a row by None where it names nothing, as Cilium reads it."""
+    """Replace a peer's empty reference to a CiliumBGPPeerConfig by None, as Cilium reads it."""
     reference = getattr(peer, "peer_config_ref", None)
     if reference is not None and not reference.name:
         force_setattr(peer, "peer_config_ref", None)
@@ -191,7 +191,7 @@ class CiliumBGPClusterConfig(Resource, frozen=True):
 
 
 def auto_discovery_errors(discovery: AutoDiscovery | None, path: str) -> Iterator[FieldError]:
-    """Check the CEL rules of auto-discovery."""
+    """Check the CEL rules of the auto-discovery of a CiliumBGPClusterConfig's peer."""
     if discovery is None:
         return
     if discovery.mode == DEFAULT_GATEWAY and discovery.default_gateway is None:
@@ -203,12 +203,12 @@ def auto_discovery_errors(discovery: AutoDiscovery | None, path: str) -> Iterato
 
 
 def instance_list_errors(names: Sequence[str]) -> Iterator[FieldError]:
-    """Check that instances have different names."""
+    """Check that the instances of a CiliumBGPClusterConfig have different names."""
     yield from duplicate_errors(names, "spec.bgpInstances")
 
 
 def cluster_config_errors(config: CiliumBGPClusterConfig) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a CiliumBGPClusterConfig breaks, and a schema cannot express."""
     yield from selector_errors(config.spec.node_selector, "spec.nodeSelector")
     yield from instance_list_errors([i.name for i in config.spec.bgp_instances])
     for i, instance in enumerate(config.spec.bgp_instances):

@@ -34,7 +34,7 @@ def _number(text: str, bits: int) -> int:
 
 
 def standard(text: str) -> int:
-    """Return a standard community as a number. Raises `ValueError` naming the rule."""
+    """Return a standard community in Cilium's notation as a number. Raises `ValueError`."""
     if ":" not in text:
         return _number(text, 32)
     high, _, low = text.partition(":")
@@ -42,7 +42,7 @@ def standard(text: str) -> int:
 
 
 def large(text: str) -> tuple[int, int, int]:
-    """Return a large community as three numbers. Raises `ValueError` naming the rule."""
+    """Return a large community in Cilium's notation as three numbers. Raises `ValueError`."""
     parts = text.split(":")
     if len(parts) != 3:
         raise ValueError(f"{text!r} is not three numbers with colons between them")

@@ -33,7 +33,7 @@ _VERSIONS: Final = ("v2", "v2alpha1")
 def node_selectors(
     row: CiliumBGPClusterConfig | CiliumBGPPeeringPolicy,
 ) -> tuple[LabelSelector, ...]:
-    """Return the selector of an object; none: it is for all nodes."""
+    """Return the node selector of an object of one of Cilium's kinds; none: it is for all nodes."""
     selector = row.spec.node_selector
     return () if selector is None else (selector,)
 

@@ -18,7 +18,7 @@ from resources.cilium.clusterconfig import (
     instance_list_errors,
     without_empty_reference,
 )
-from resources.cilium.limits import Asn, ListenPort, Name, duplicate_errors
+from resources.cilium.field_rules import Asn, ListenPort, Name, duplicate_errors
 from resources.crds.patterns import ADDRESS, ROUTER_ID
 from resources.crds.schema_markers import NAMED_LIST, doc
 from resources.errors import FieldError
@@ -84,7 +84,7 @@ class CiliumBGPNodeConfig(Resource, frozen=True):
 
 
 def node_config_errors(config: CiliumBGPNodeConfig) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a CiliumBGPNodeConfig breaks, and a schema cannot express."""
     yield from instance_list_errors([i.name for i in config.spec.bgp_instances])
     for i, instance in enumerate(config.spec.bgp_instances):
         path = f"spec.bgpInstances[{i}]"

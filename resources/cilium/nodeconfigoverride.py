@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from resources.addresses import address_errors, router_id_errors
 from resources.cilium.clusterconfig import PeerInterface, instance_list_errors
-from resources.cilium.limits import Asn, Name, Port, duplicate_errors
+from resources.cilium.field_rules import Asn, Name, Port, duplicate_errors
 from resources.crds.patterns import ADDRESS, ROUTER_ID
 from resources.crds.schema_markers import NAMED_LIST, doc
 from resources.errors import FieldError
@@ -70,7 +70,7 @@ class CiliumBGPNodeConfigOverride(Resource, frozen=True):
 
 
 def node_config_override_errors(override: CiliumBGPNodeConfigOverride) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a CiliumBGPNodeConfigOverride breaks, beyond its schema."""
     yield from instance_list_errors([i.name for i in override.spec.bgp_instances])
     for i, instance in enumerate(override.spec.bgp_instances):
         path = f"spec.bgpInstances[{i}]"

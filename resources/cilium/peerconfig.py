@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 from msgspec import Meta
 
-from resources.cilium.limits import ConnectRetryTime, Port
+from resources.cilium.field_rules import ConnectRetryTime, Port
 from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc, known_values
 from resources.empty_fields import empty_is_absent
 from resources.errors import FieldError
@@ -196,7 +196,7 @@ class CiliumBGPPeerConfig(Resource, frozen=True):
 
 
 def timer_errors(keepalive: int, hold: int, path: str) -> Iterator[FieldError]:
-    """Yield an error if the keepalive time exceeds the hold time, both in seconds."""
+    """Yield an error if a CiliumBGPPeerConfig's keepalive time exceeds its hold time, in seconds."""
     if keepalive > hold:
         yield FieldError(
             f"{path}.keepAliveTimeSeconds",
@@ -205,7 +205,7 @@ def timer_errors(keepalive: int, hold: int, path: str) -> Iterator[FieldError]:
 
 
 def peer_config_errors(config: CiliumBGPPeerConfig) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a CiliumBGPPeerConfig breaks, and a schema cannot express."""
     timers = config.spec.timers
     yield from timer_errors(timers.keep_alive_time_seconds, timers.hold_time_seconds, "spec.timers")
     for i, family in enumerate(config.spec.families):

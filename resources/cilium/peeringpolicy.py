@@ -16,7 +16,7 @@ from msgspec import Meta
 from resources.addresses import canonical_prefix
 from resources.cilium.advertisement import Communities, community_errors
 from resources.cilium.communities import WELL_KNOWN
-from resources.cilium.limits import AnyAsn, ConnectRetryTime, LocalPreference, Port
+from resources.cilium.field_rules import AnyAsn, ConnectRetryTime, LocalPreference, Port
 from resources.cilium.peerconfig import AFIS, SAFIS, Afi, GracefulRestart, Safi, timer_errors
 from resources.crds.patterns import HOST_PREFIX
 from resources.crds.schema_markers import ATOMIC_MAP, SchemaPart, doc
@@ -128,12 +128,15 @@ class Neighbor(Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """The canonical address without its length. Raises `ValueError` if it is no host prefix."""
+        """The canonical address of a CiliumBGPPeeringPolicy's neighbor, without its length.
+
+        Raises `ValueError` if it is no host prefix.
+        """
         return host_address(self.peer_address)
 
     @property
     def chosen_families(self) -> tuple[NeighborFamily, ...]:
-        """The families, with the default."""
+        """The families of a CiliumBGPPeeringPolicy's neighbor, with the default."""
         return self.families or DEFAULT_NEIGHBOR_FAMILIES
 
 
@@ -165,7 +168,7 @@ class VirtualRouter(Struct, frozen=True):
 
     @property
     def service_addresses(self) -> tuple[AddressType, ...]:
-        """The advertised addresses of the selected Services, with the default."""
+        """The Service addresses that a CiliumBGPPeeringPolicy's router advertises."""
         return self.service_advertisements or DEFAULT_SERVICE_ADDRESSES
 
 
@@ -190,7 +193,10 @@ class CiliumBGPPeeringPolicy(Resource, frozen=True):
 
 
 def host_address(text: str) -> str:
-    """Return the address of a host prefix. Raises `ValueError` naming the rule."""
+    """Return the address of the host prefix that a CiliumBGPPeeringPolicy has as peer address.
+
+    Raises `ValueError` naming the rule.
+    """
     prefix = canonical_prefix(text)
     address, _, length = prefix.partition("/")
     if length != ("128" if ":" in address else "32"):
@@ -226,7 +232,7 @@ def _closed(value: str, known: Iterable[str], path: str) -> Iterator[FieldError]
 
 
 def peering_policy_errors(policy: CiliumBGPPeeringPolicy) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a CiliumBGPPeeringPolicy (v1) breaks, beyond its schema."""
     yield from selector_errors(policy.spec.node_selector, "spec.nodeSelector")
     seen: dict[int, int] = {}
     for i, router in enumerate(policy.spec.virtual_routers):

@@ -41,7 +41,7 @@ class CiliumLoadBalancerIPPool(Resource, frozen=True):
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """All its addresses as canonical prefixes."""
+        """All addresses of the Cilium pool as canonical prefixes."""
         prefixes = [
             prefix for block in (*self.spec.blocks, *self.spec.cidrs) for prefix in _prefixes(block)
         ]
@@ -71,7 +71,7 @@ def _cidr(text: str) -> str:
 
 
 def load_balancer_pool_errors(pool: CiliumLoadBalancerIPPool) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a CiliumLoadBalancerIPPool breaks, beyond its schema."""
     for field, blocks in (("blocks", pool.spec.blocks), ("cidrs", pool.spec.cidrs)):
         for i, block in enumerate(blocks):
             if not (block.cidr or block.start):

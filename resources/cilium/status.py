@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from resources.cilium.limits import AnyAsn, Name
+from resources.cilium.field_rules import AnyAsn, Name
 from resources.cilium.peerconfig import Afi, Safi
 from resources.crds.schema_markers import NAMED_LIST, doc
 from resources.meta import Struct

@@ -48,12 +48,12 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def active(self) -> bool:
-        """True if it accepts new connections: ready (the default) and not terminating."""
+        """True if an EndpointSlice's endpoint accepts new connections: ready and not terminating."""
         return self.conditions.ready is not False and not self.conditions.terminating
 
     @property
     def usable(self) -> bool:
-        """True if it has an address, and is ready (the default) or serves, even while it terminates."""
+        """True if an EndpointSlice's endpoint has an address, and is ready or serves until it ends."""
         ready = self.conditions.ready is not False or self.conditions.serving is True
         return bool(self.addresses) and ready
 
@@ -82,6 +82,6 @@ class EndpointSlice(Resource, frozen=True):
 
     @property
     def service_key(self) -> ObjectKey | None:
-        """Namespace and name of its Service, from the label."""
+        """Namespace and name of the EndpointSlice's Service, from the label."""
         name = self.metadata.labels.get(SERVICE_LABEL)
         return (self.metadata.namespace, name) if name else None

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from resources.core import Namespace, Node, Secret, Service
 from resources.core.configmap import ConfigMap
-from resources.core.definition import CustomResourceDefinition
+from resources.core.customresourcedefinition import CustomResourceDefinition
 from resources.core.endpointslice import EndpointSlice
 from resources.core.node import node_errors, of_other_nodes
 from resources.core.secret import ENCODED, decode_secret, secret_errors

@@ -57,21 +57,21 @@ class Node(Resource, frozen=True):
 
     @property
     def pod_networks(self) -> tuple[str, ...]:
-        """Its pod CIDRs; of the older field ``podCIDR`` if the list is empty."""
+        """The Node's pod CIDRs; of the older field ``podCIDR`` if the list is empty."""
         if self.spec.pod_cidrs:
             return self.spec.pod_cidrs
         return (self.spec.pod_cidr,) if self.spec.pod_cidr else ()
 
     @property
     def network_unavailable(self) -> bool:
-        """True if the node's condition NetworkUnavailable is True."""
+        """True if the Node's condition NetworkUnavailable is True."""
         return any(
             c.type == "NetworkUnavailable" and c.status == "True" for c in self.status.conditions
         )
 
 
 def of_other_nodes(node: Node) -> Node:
-    """Return what an agent stores of a node that is not its own: name, pod CIDRs and addresses."""
+    """Return what an agent stores of another Node: its name, pod CIDRs and addresses."""
     return Node(
         metadata=ObjectMeta(name=node.metadata.name),
         spec=NodeSpec(pod_cidrs=node.pod_networks),
@@ -80,7 +80,7 @@ def of_other_nodes(node: Node) -> Node:
 
 
 def node_errors(node: Node) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a Node breaks, and a schema cannot express."""
     yield from prefix_errors(node.spec.pod_cidr or None, "spec.podCIDR")
     for i, cidr in enumerate(node.spec.pod_cidrs):
         yield from prefix_errors(cidr, f"spec.podCIDRs[{i}]")

@@ -30,7 +30,10 @@ class Secret(Resource, frozen=True):
 
 
 def decode_secret(value: Any) -> Secret:  # noqa: ANN401  JSON
-    """Decode the API's form. Raises `msgspec.ValidationError`; values that are not base64 are empty."""
+    """Decode a Secret of the API to a row; values that are not base64 are empty.
+
+    Raises `msgspec.ValidationError`.
+    """
     encoded = msgspec.convert(value, _Encoded)
     data = {}
     for key, text in encoded.data.items():
@@ -44,7 +47,7 @@ def decode_secret(value: Any) -> Secret:  # noqa: ANN401  JSON
 
 
 def secret_errors(value: Any) -> Iterator[FieldError]:  # noqa: ANN401  JSON
-    """Check that the values are base64; the values themselves are never shown."""
+    """Check that the values of a Secret are base64; the values themselves are never shown."""
     data = value.get("data") or {}
     for key, text in data.items() if isinstance(data, dict) else ():
         try:

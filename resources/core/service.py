@@ -64,7 +64,7 @@ class Service(Resource, frozen=True):
 
     @property
     def cluster_addresses(self) -> tuple[str, ...]:
-        """Its cluster IPs, none for a headless Service; of the older field if the list is empty."""
+        """The Service's cluster IPs, none if headless; the older field for an empty list."""
         addresses = self.spec.cluster_ips or (self.spec.cluster_ip,)
         if len(addresses) == 1:  # of most Services
             (only,) = addresses
@@ -74,13 +74,13 @@ class Service(Resource, frozen=True):
 
     @property
     def external_addresses(self) -> tuple[str, ...]:
-        """Its external IPs, without leading zeros: API servers store addresses that have some."""
+        """The Service's external IPs, without leading zeros, which API servers store."""
         given = self.spec.external_ips
         return tuple(map(without_leading_zeros, given)) if given else ()
 
     @property
     def load_balancer_addresses(self) -> tuple[str, ...]:
-        """Its addresses at load balancers, without leading zeros."""
+        """The Service's addresses at load balancers, without leading zeros."""
         given = self.status.load_balancer.ingress
         if not given:
             return ()
@@ -88,7 +88,7 @@ class Service(Resource, frozen=True):
 
 
 def service_errors(service: Service) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a Service breaks, and a schema cannot express."""
     spec = service.spec
     if spec.cluster_ip and spec.cluster_ip != HEADLESS:
         yield from address_errors(spec.cluster_ip, "spec.clusterIP", zeros=True)

@@ -24,6 +24,6 @@ class ServiceCIDR(Resource, frozen=True):
 
 
 def service_cidr_errors(row: ServiceCIDR) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a ServiceCIDR breaks, and a schema cannot express."""
     for i, cidr in enumerate(row.spec.cidrs):
         yield from prefix_errors(cidr, f"spec.cidrs[{i}]")

@@ -18,12 +18,12 @@ class KindWithoutDefinitionError(LookupError):
 
 
 def defined(kinds: Iterable[Kind[Any]]) -> tuple[Kind[Any], ...]:
-    """Return the kinds with a definition of ours, in their order."""
+    """Return the kinds whose CustomResourceDefinition Waggle generates, in their order."""
     return tuple(kind for kind in kinds if kind.definition is not None)
 
 
 def custom_resource_definition(kind: Kind[Any]) -> dict[str, Any]:
-    """Return the definition as a JSON object. Raises `KindWithoutDefinitionError`."""
+    """Generate the definition of a kind as JSON. Raises `KindWithoutDefinitionError`."""
     definition = kind.definition
     if definition is None:
         raise KindWithoutDefinitionError(kind.name)
@@ -48,7 +48,7 @@ def custom_resource_definition(kind: Kind[Any]) -> dict[str, Any]:
 
 
 def describe_version(group: str, version: str) -> str:
-    """Return the description of ``apiVersion``, by which `resources.crds.installed` knows a definition.
+    """Return the text of ``apiVersion`` in a generated definition: it marks it as Waggle's.
 
     Clusters have it: another text would make every definition of before that of another project.
     """

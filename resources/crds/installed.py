@@ -23,7 +23,7 @@ class InstalledError(Exception):
 
 
 def read_installed(data: bytes) -> dict[str, dict[str, Any]]:
-    """Read a List, or documents, of CustomResourceDefinitions in JSON or YAML; returns them by name.
+    """Read installed CustomResourceDefinitions, a List or documents, JSON or YAML; by name.
 
     Raises `InstalledError`, also for an empty text: that is the output of a kubectl that failed.
     """
@@ -57,7 +57,7 @@ def _documents(data: bytes) -> list[Any]:
 
 
 def is_generated(definition: Mapping[str, Any]) -> bool:
-    """Return True if Waggle wrote the definition, in this version or another."""
+    """True if Waggle, in this version or another, wrote an installed CustomResourceDefinition."""
     group, kind = _at(definition, "spec", "group"), _at(definition, "spec", "names", "kind")
     versions = _at(definition, "spec", "versions")
     if not isinstance(versions, list) or not versions or not kind:

@@ -11,7 +11,7 @@ from resources.crds.schema_markers import SchemaPart
 
 
 def up_to(limit: int) -> str:
-    """Return an expression for the decimal numbers from 0 to a limit, without leading zeros."""
+    """Return a regular expression (pattern) for the decimal numbers from 0 to a limit."""
     digits = str(limit)
     # Shorter numbers first, then numbers that are equal up to a smaller digit.
     alternatives = ["[0-9]"] if len(digits) > 1 else []

@@ -29,7 +29,7 @@ class UnschematicTypeError(TypeError):
 
 
 def schema_of(row: type, version: str) -> Schema:
-    """Return the schema of a struct in one version of the API."""
+    """Return the OpenAPI schema, for a CRD, of a row type in one version of the API."""
     return _schema(shape_of(row), version, row.__name__)
 
 

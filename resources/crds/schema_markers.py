@@ -34,7 +34,7 @@ VERSIONS = "versions"
 
 
 def known_values(*values: str) -> Meta:
-    """Return an enumeration that later releases may extend: the schema has it, the row does not.
+    """Mark an enumeration that later releases may extend: only the schema of the CRD has it.
 
     An object with another value is a row; its dialect ignores the part with the value. Source:
     Kubernetes API conventions, "Constants": clients have to cope with values that they do not know.
@@ -43,7 +43,7 @@ def known_values(*values: str) -> Meta:
 
 
 def doc(text: str, *parts: SchemaPart, versions: tuple[str, ...] = ()) -> Meta:
-    """Return a field's description; ``versions`` have the field (default: all)."""
+    """Mark a field with its description in the CRD's schema; ``versions``: which have the field."""
     schema: dict[str, object] = {}
     for part in parts:
         schema.update(part)

@@ -20,7 +20,7 @@ class UnknownNotationError(ValueError):
 
 @functools.lru_cache(maxsize=1024)
 def parse_community(text: str) -> Community:
-    """Return the value of a community. Source: MetalLB internal/bgp/community.
+    """Return the value of a community in the notation of FRR-k8s and MetalLB.
 
     Raises `UnknownNotationError` for another number of parts, `ValueError` for parts that are no
     numbers or too large.

@@ -91,7 +91,7 @@ class Evpn(Struct, frozen=True):
 
 
 def evpn_errors(evpn: Evpn, path: str) -> Iterator[FieldError]:
-    """Yield the route distinguishers and route targets that are none: manifests pass no schema."""
+    """Yield invalid EVPN route distinguishers and targets of an FRRConfiguration's router."""
     vnis: list[tuple[str, L2Vni | L3Vni]] = [
         (f"{path}.l2vnis[{i}]", vni) for i, vni in enumerate(evpn.l2vnis)
     ]

@@ -106,5 +106,5 @@ class FRRConfiguration(Resource, frozen=True):
 
     @property
     def broken_rules(self) -> tuple[FieldError, ...]:
-        """Fields that the schema refuses."""
+        """The errors of the FRRConfiguration: fields that the schema refuses."""
         return self.invalid

@@ -63,7 +63,7 @@ def _naming_neighbor(value: Any, error: FieldError) -> FieldError:  # noqa: ANN4
 
 
 def node_selectors(row: FRRConfiguration) -> tuple[LabelSelector, ...]:
-    """Return the selector of an object; none if it is invalid: the object is for all nodes."""
+    """Return the selector of an object of FRR-k8s's kinds; an invalid one is for all nodes."""
     # Every node reports an invalid selector.
     broken = any(error.path.startswith(SELECTOR) for error in row.invalid)
     return () if broken else (row.spec.node_selector,)

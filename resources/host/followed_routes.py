@@ -63,12 +63,12 @@ class FollowedRoute(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Family, table, prefix, TOS and metric."""
+        """The family, table, prefix, TOS and metric of a followed kernel route."""
         return self[:6]
 
     @property
     def is_plain(self) -> bool:
-        """True for a route with one next hop of its own, or that discards packets."""
+        """True for a followed route with one next hop of its own, or that discards packets."""
         return not self.object and (bool(self.interface) or self.type in _DISCARDING)
 
 
@@ -87,17 +87,17 @@ class FollowedRoutes:
         """Notifications since a reading of the table began; None if none is going on."""
 
     def routes(self) -> tuple[FollowedRoute, ...]:
-        """Return the routes."""
+        """Return the followed routes, as the kernel's notifications leave them."""
         beside = (route for routes in self._beside.values() for route in routes)
         return (*self._routes.values(), *beside)
 
     def begin(self) -> None:
-        """The table is about to be read: notifications from here on come on top of it."""
+        """Keep notifications from here on: the table of the followed routes is about to be read."""
         self.stale = False
         self._since = []
 
     def load(self, read: Iterable[FollowedRoute]) -> None:
-        """Take the selected routes of what was read."""
+        """Take the followed routes from the routes of a table that was read."""
         self._routes.clear()
         self._beside.clear()
         for route in filter(self._is_wanted, read):
@@ -108,7 +108,7 @@ class FollowedRoutes:
             self.notified(datagram)
 
     def notified(self, datagram: bytes) -> None:
-        """Take notifications of routes, links, addresses and nexthop objects."""
+        """Update the followed routes by notifications of routes, links, addresses, nexthops."""
         if self._since is not None:
             self._since.append(datagram)
             return
@@ -180,7 +180,7 @@ class FollowedRoutes:
 
 
 def parse_route(octets: bytes, start: int, end: int) -> FollowedRoute | None:
-    """Parse a message about a route; None if it is too short."""
+    """Parse a netlink message to a followed route; None if it is too short."""
     at = start + HEADER.size
     if at + ROUTE.size > end:
         return None

@@ -68,7 +68,7 @@ def drop_other_routes(monitor: socket.socket) -> None:
 
 
 def attach_filter(monitor: socket.socket, program: Sequence[tuple[int, int, int, int]]) -> None:
-    """Attach a classic BPF program to a socket: code, jumps if true and false, operand.
+    """Attach a BPF filter to a netlink socket for kernel routes: code, jumps, operand.
 
     Raises `OSError`.
     """
@@ -79,15 +79,15 @@ def attach_filter(monitor: socket.socket, program: Sequence[tuple[int, int, int,
 
 
 def main_default_routes() -> list[bytes]:
-    """Dump the default routes of the main table, as messages with their headers. Raises `OSError`.
+    """Dump the default routes of the kernel's main table, as netlink messages.
 
-    Blocks.
+    Blocks. Raises `OSError`.
     """
     return _default_routes(MAIN_TABLE)
 
 
 def default_gateways() -> frozenset[str]:
-    """Return the gateways of the default routes of all tables, as text. Raises `OSError`.
+    """Return the gateways of the kernel's default routes, of all tables. Raises `OSError`.
 
     Blocks.
     """
@@ -95,7 +95,7 @@ def default_gateways() -> frozenset[str]:
 
 
 def gateways_of(message: bytes) -> Iterator[str]:
-    """Yield the gateways of a message RTM_NEWROUTE with its header: a multipath route has several."""
+    """Yield the gateways of a kernel route, a netlink message: a multipath route has several."""
     start = HEADER.size + ROUTE.size
     for kind, at, end in attributes(message, start, len(message)):
         if kind in (RTA_GATEWAY, _RTA_VIA):
@@ -113,7 +113,7 @@ def gateways_of(message: bytes) -> Iterator[str]:
 
 
 def attributes(message: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the type of each attribute, and where its value begins and ends."""
+    """Yield the attributes in a netlink message of a kernel route: type, begin and end of value."""
     while at + _ATTRIBUTE.size <= end:
         length, kind = _ATTRIBUTE.unpack_from(message, at)
         if length < _ATTRIBUTE.size or at + length > end:
@@ -149,7 +149,7 @@ def dump_routes(
     protocol: int = 0,
     is_wanted: Callable[[bytes, int], bool] = lambda _octets, _route: True,
 ) -> list[bytes]:
-    """Dump routes of a family, a table (0 is all) and a protocol (0 is any), as messages with headers.
+    """Dump kernel routes by family, table (0 is all) and protocol (0 is any), as raw messages.
 
     ``is_wanted`` takes what was received, and where the header of a route is in it. Kernels before
     Linux 4.20 do not filter by protocol. Blocks. Raises `OSError`.
@@ -193,7 +193,7 @@ def _read_answer(
 
 
 def messages(octets: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield type, flags and position of each message."""
+    """Yield type, flags and position of each netlink message about kernel routes in a datagram."""
     position = 0
     while position + HEADER.size <= len(octets):
         length, kind, flags, _, _ = HEADER.unpack_from(octets, position)

@@ -44,7 +44,7 @@ _IFF_UP: Final = 1
 
 
 async def watch(report: Callable[[Host], None]) -> None:
-    """Report the host's network, and again after each change, until cancelled.
+    """Report the host's interfaces and default routes by netlink, and again after each change.
 
     Raises `OSError` (pyroute2's NetlinkError is one) if the monitor or a dump fails.
     """
@@ -102,7 +102,7 @@ async def _read(routes: FollowedRoutes) -> Host:
 
 
 def is_main_default(route: FollowedRoute) -> bool:
-    """Return whether it is a default route of the main table."""
+    """True if netlink's monitor follows a route: a default route of the main table."""
     return not route.length and route.table == MAIN_TABLE
 
 
@@ -119,7 +119,7 @@ async def _dump_links() -> tuple[list[Any], list[Any]]:
 
 
 def host_of(links: list[Any], addresses: list[Any], routes: Iterable[FollowedRoute]) -> Host:
-    """Convert netlink messages of links and addresses, and default routes."""
+    """Convert netlink messages of links and addresses, and default routes, to the `Host`."""
     names = {link["index"]: str(link.get_attr("IFLA_IFNAME")) for link in links}
     tables = {link["index"]: table for link in links if (table := _vrf_table(link)) is not None}
     by_index: dict[int, list[str]] = {}

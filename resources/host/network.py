@@ -30,7 +30,7 @@ class Device(msgspec.Struct, frozen=True, order=True):
 
     @property
     def usable(self) -> bool:
-        """True if its addresses are reachable."""
+        """True if the addresses of the host's interface are reachable."""
         return self.admin_up and self.oper_state in ("up", "unknown")
 
 
@@ -60,7 +60,7 @@ class KernelTable(msgspec.Struct, frozen=True):
     """The protocol number (RTPROT_* of linux/rtnetlink.h); None is any."""
 
     def has(self, route: KernelRoute) -> bool:
-        """Return whether a route is one of them."""
+        """True if a route of the host's network is one of the table's."""
         return route.table == self.table and self.protocol in (None, route.protocol)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class KernelRoute(msgspec.Struct, frozen=True, order=True):
 
     @property
     def key(self) -> tuple[int, int, str]:
-        """Routes that differ in metric or TOS alone are one row."""
+        """The key of a row of the host's network: routes with other metric or TOS are one row."""
         return (self.table, self.protocol, self.prefix)
 
 
@@ -102,16 +102,16 @@ class Host(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """The constant key: there is one host."""
+        """The constant key of the host's network: there is one host."""
         return ("", "host")
 
     def device(self, name: str) -> Device | None:
-        """Return an interface, or None."""
+        """Return an interface of the host's network by name, or None."""
         return next((device for device in self.devices if device.name == name), None)
 
 
 def advertisable(device: Device) -> Iterator[str]:
-    """Yield the addresses of an interface that may be advertised, each once.
+    """Yield the addresses of an interface of the host's network that may be advertised, each once.
 
     Loopback, multicast, unspecified, IPv6 link-local and IPv4-mapped addresses are excluded, IPv4
     link-local ones are not.
@@ -130,7 +130,7 @@ def advertisable(device: Device) -> Iterator[str]:
 
 
 def source_address(host: Host, interface: str, version: int) -> str:
-    """Return the only usable source address of an interface, of an IP version.
+    """Return the only source address of an interface of the host's network, of an IP version.
 
     Raises `ValueError` with the reason if there is none, or several.
     """
@@ -162,7 +162,7 @@ def _is_source(address: ipaddress.IPv4Address | ipaddress.IPv6Address, version: 
 
 
 def default_gateway(host: Host, version: int) -> str:
-    """Return the gateway of the default route with the lowest metric, of an IP version.
+    """Return the gateway of the host network's default route with the lowest metric.
 
     Its interface has to be up, and the gateway not link-local. Raises `ValueError` with the reason if
     there is none.

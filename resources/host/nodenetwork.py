@@ -78,7 +78,7 @@ class NodeNetwork(Resource, frozen=True):
 
     @property
     def host(self) -> Host:
-        """The network as values."""
+        """The network of the NodeNetwork manifest as a `Host`."""
         return Host(
             tuple(
                 Device(
@@ -114,7 +114,7 @@ class NodeNetwork(Resource, frozen=True):
 
 
 def node_network_errors(network: NodeNetwork) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a NodeNetwork manifest breaks, and a schema cannot express."""
     seen: set[str] = set()
     for i, device in enumerate(network.spec.devices):
         if device.name in seen:

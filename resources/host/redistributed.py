@@ -49,7 +49,7 @@ _Rows: TypeAlias = dict[FollowedRoute, KernelRoute]
 async def watch(
     tables: frozenset[KernelTable], report: Callable[[frozenset[KernelRoute]], None]
 ) -> None:
-    """Report the routes of tables, and again after each change, until cancelled.
+    """Report redistributed routes of other programs, and again after each change, until cancelled.
 
     Raises `OSError` if the monitor or a reading fails.
     """
@@ -99,7 +99,7 @@ async def watch(
 
 
 def read(tables: frozenset[KernelTable]) -> frozenset[KernelRoute]:
-    """Read the routes of tables. Blocks. Raises `OSError`."""
+    """Read the redistributed routes of tables from the kernel. Blocks. Raises `OSError`."""
     return frozenset(_read(tables).values())
 
 

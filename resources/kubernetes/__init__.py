@@ -12,7 +12,6 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from resources.kubernetes.apply import ApplyClient, apply_owned
     from resources.kubernetes.backoff import Backoff
     from resources.kubernetes.connection import IN_CLUSTER, Access, Connection
     from resources.kubernetes.count import count_objects
@@ -28,13 +27,14 @@ if TYPE_CHECKING:
     )
     from resources.kubernetes.reflector import REASONS_OF_ENDS, Reflector
     from resources.kubernetes.selection import Reading, Selection, of_cluster, of_node
+    from resources.kubernetes.server_side_apply import ApplyClient, apply_owned
     from resources.kubernetes.source import KubernetesSource
     from resources.kubernetes.timeouts import Timeouts
     from resources.kubernetes.writer import Writer
 
 _MODULES: Final = {
     "Access": "connection",
-    "ApplyClient": "apply",
+    "ApplyClient": "server_side_apply",
     "Backoff": "backoff",
     "Connection": "connection",
     "Election": "lease",
@@ -54,7 +54,7 @@ _MODULES: Final = {
     "StatusError": "errors",
     "Timeouts": "timeouts",
     "Writer": "writer",
-    "apply_owned": "apply",
+    "apply_owned": "server_side_apply",
     "count_objects": "count",
     "lease_path": "lease",
     "migrate": "migration",

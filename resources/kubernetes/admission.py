@@ -25,7 +25,7 @@ class GroupVersionKind(msgspec.Struct, frozen=True):
 
     @property
     def api_version(self) -> str:
-        """``group/version``."""
+        """The ``group/version`` of the object in an AdmissionReview."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
@@ -51,7 +51,7 @@ _decoder: Final = msgspec.json.Decoder(AdmissionReview)
 
 
 def read_review(body: bytes) -> AdmissionRequest:
-    """Decode a body. Raises `UnreadableReviewError`."""
+    """Decode an AdmissionReview, the body of a request. Raises `UnreadableReviewError`."""
     try:
         review = _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -63,7 +63,7 @@ def read_review(body: bytes) -> AdmissionRequest:
 
 
 def write_review(uid: str, *, allowed: bool, message: str, warnings: Iterable[str]) -> bytes:
-    """Encode an answer; a message of a denial has status code 403."""
+    """Encode the answer to an AdmissionReview; the message of a denial has status code 403."""
     response: dict[str, Any] = {"uid": uid, "allowed": allowed}
     if not allowed:
         response["status"] = {"code": 403, "reason": "Forbidden", "message": message}

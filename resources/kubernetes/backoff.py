@@ -32,15 +32,15 @@ class Backoff:
         """Pauses since the last `reset`."""
 
     def bound(self, first: float, longest: float) -> None:
-        """Set the first and the longest pause from now on."""
+        """Set the first and the longest pause of the backoff from now on."""
         self._first, self._longest = first, longest
 
     def reset(self) -> None:
-        """Start again with the shortest pause."""
+        """Start the backoff again with the shortest pause."""
         self.failures = 0
 
     def next(self, retry_after: float = 0.0) -> float:
-        """Return the next pause; with a Retry-After of the server it is added to that.
+        """Return the next pause of the backoff; a Retry-After of the server is added to it.
 
         Added, as other clients have received the same Retry-After.
         """

@@ -52,7 +52,7 @@ class Certificates(msgspec.Struct, frozen=True):
 
     @property
     def data(self) -> dict[str, str]:
-        """The ``data`` of the Secret."""
+        """The ``data`` of the Secret with the webhook's certificates."""
         values = (self.authorities, self.authority_key, self.certificate, self.key)
         return {
             field: base64.b64encode(value.encode()).decode()
@@ -61,22 +61,22 @@ class Certificates(msgspec.Struct, frozen=True):
 
     @property
     def bundle(self) -> str:
-        """The ``caBundle`` of a webhook: the authorities, in base64."""
+        """The ``caBundle`` of a webhook: the certificates of the authorities, in base64."""
         return base64.b64encode(self.authorities.encode()).decode()
 
     @property
     def end(self) -> dt.datetime:
-        """When the certificate ends."""
+        """When the webhook's certificate ends."""
         return _certificate(self.certificate).not_valid_after_utc
 
     @property
     def end_of_authority(self) -> dt.datetime:
-        """When the authority that issued it ends."""
+        """When the authority ends that issued the webhook's certificate."""
         return _issuer(self).not_valid_after_utc
 
 
 def from_secret(data: Mapping[str, Any] | None) -> Certificates | None:
-    """Return what a Secret has, or None where a server cannot present it.
+    """Return the certificates of a webhook's Secret; None where a server cannot present them.
 
     It is not complete, cannot be read, or its parts do not belong together.
     """
@@ -108,7 +108,7 @@ def due(
     presented: Certificates | None = None,
     trusted: str = "",
 ) -> Certificates | None:
-    """Return what has to be stored in place of what is, or None where nothing is due.
+    """Return the certificates to store in place of present ones; None where no renewal is due.
 
     ``names`` are the DNS names and addresses of the server. ``published``: the API server is
     configured with the present authorities. ``presented`` is what this server has in memory, and
@@ -162,7 +162,7 @@ def _renewed(
 
 
 def is_trusted(certificates: Certificates, bundle: str) -> bool:
-    """True if an API server with a ``caBundle`` trusts a certificate."""
+    """True if an API server with a ``caBundle`` trusts a webhook's certificate."""
     try:
         trusted = x509.load_pem_x509_certificates(base64.b64decode(bundle))
     except ValueError:

@@ -31,7 +31,7 @@ class ClientLibrary(NamedTuple):
 
 
 def load() -> ClientLibrary:
-    """Import what is used, in any thread. Raises ImportError."""
+    """Import the part of the client library kubernetes_asyncio that is used. Raises ImportError."""
     with _LOCK:
         enter_bare(NAME, "client", "client.models")
         client = sys.modules[f"{NAME}.client"]

@@ -50,7 +50,7 @@ class Access(msgspec.Struct, frozen=True):
 
     @property
     def in_cluster(self) -> bool:
-        """True for the service account of this Pod."""
+        """True if the connection to the API server uses the service account of this Pod."""
         return self.kubeconfig == IN_CLUSTER
 
 
@@ -102,7 +102,7 @@ class Connection:
         silence: float,
         accept: str = JSON,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a GET; see `request`."""
+        """Send a GET on the connection; see `request`."""
         request = self.request("GET", path, parameters, silence=silence, accept=accept)
         async with request as response:
             yield response
@@ -119,7 +119,7 @@ class Connection:
         content_type: str = JSON,
         accept: str = JSON,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request; ``silence`` is the timeout of each read, in seconds.
+        """Send a request on the connection; ``silence``: the timeout of each read, in seconds.
 
         Raises `Unreachable`, also while the response is read, and `ReadTimeout` within the response.
         """
@@ -155,7 +155,7 @@ class Connection:
     async def websocket(
         self, path: str, parameters: Sequence[tuple[str, str]], protocols: Sequence[str]
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-        """Open a WebSocket with the first subprotocol that the server has, and close it at the end.
+        """Open a WebSocket connection with the first subprotocol that the server has.
 
         Raises `Unreachable`, also while it is read, and `StatusError` for a rejected handshake, whose
         reason the HTTP client does not read.
@@ -190,12 +190,12 @@ class Connection:
             await self._close_unused(client)
 
     async def renew(self) -> None:
-        """Load the configuration again before the next request: token, certificates, address."""
+        """Load the connection's configuration again before the next request: token, address."""
         if asyncio.get_running_loop().time() - self._loaded_at >= RENEW_PAUSE:
             await self._retire()
 
     async def close(self) -> None:
-        """Close; the client of pending requests is closed after the last of them."""
+        """Close the connection; the client of pending requests is closed after the last of them."""
         await self._retire()
 
     async def _retire(self) -> None:
@@ -275,7 +275,7 @@ def _end_of(path: str) -> float:
 
 
 async def read_limited_body(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Read a response body, at most ``most`` octets; call it within `request`.
+    """Read the body of a connection's response, at most ``most`` octets; within `request`.
 
     One read returns only the octets that have arrived.
     """

@@ -22,7 +22,7 @@ Counts = Mapping[tuple[str, str], int]
 
 
 async def count_objects(writer: Writer, kinds: Iterable[Kind[Any]], known: Counts) -> Counts:
-    """Return the number of objects of each kind.
+    """Return the number of objects of each kind: the API server counts them.
 
     Kinds that the API server does not have, or that may not be listed, are omitted. A kind that the
     API server cannot read keeps its number of ``known``. Raises `KubernetesError` for every other

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from resources.kubernetes import wire
+from resources.kubernetes import responses
 from resources.kubernetes.connection import Connection
 from resources.kubernetes.errors import StatusError
 
@@ -37,7 +37,7 @@ class Discovery:
         """The plural names of kinds by ``group/version``, as far as they have been requested."""
 
     async def version_of(self, kind: Kind[Any], *, max_age: float) -> str | None:
-        """Return the version in which a kind is served, or None; the first of several.
+        """Return the version in which the API server serves a kind, or None: discovery.
 
         ``max_age`` limits the age of the answer, in seconds. Raises `KubernetesError`; `StatusError`
         with 403 if discovery is not allowed.
@@ -45,7 +45,7 @@ class Discovery:
         async with self._lock:
             now = asyncio.get_running_loop().time()
             if now - self._read_at >= max_age:
-                groups = await self._get("/apis", wire.GroupList, "API groups")
+                groups = await self._get("/apis", responses.GroupList, "API groups")
                 versions = (v.group_version for group in groups.groups for v in group.versions)
                 self._served = frozenset(versions)
                 self._kinds = {}
@@ -59,7 +59,7 @@ class Discovery:
         return None
 
     async def wait(self, seconds: float) -> None:
-        """Wait until the groups have been read again, for any kind, or for ``seconds``."""
+        """Wait until discovery has read the API groups again, or for ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
                 await self._read.wait()
@@ -69,15 +69,17 @@ class Discovery:
     async def _plurals(self, name: str) -> frozenset[str]:
         if name not in self._kinds:
             try:
-                resources = await self._get(f"/apis/{name}", wire.ResourceList, "API resources")
+                resources = await self._get(
+                    f"/apis/{name}", responses.ResourceList, "API resources"
+                )
             except StatusError as error:
                 if error.status != 404:
                     raise
-                resources = wire.ResourceList()
+                resources = responses.ResourceList()
             self._kinds[name] = frozenset(resource.name for resource in resources.resources)
         return self._kinds[name]
 
     async def _get(self, path: str, shape: type[T], what: str) -> T:
         async with self._connection.get(path, (), silence=self._silence) as response:
-            await wire.check(response)
-            return wire.decode(await response.read(), shape, what)
+            await responses.check(response)
+            return responses.decode(await response.read(), shape, what)

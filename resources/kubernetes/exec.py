@@ -14,7 +14,7 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from resources.kubernetes import wire
+from resources.kubernetes import responses
 from resources.kubernetes.connection import Connection
 from resources.kubernetes.errors import InvalidResponse, KubernetesError, StatusError
 from resources.meta import Struct
@@ -63,7 +63,7 @@ class Container(msgspec.Struct, frozen=True):
 async def run_command(
     connection: Connection, container: Container, command: Sequence[str]
 ) -> AsyncGenerator[bytes]:
-    """Run a command and yield its standard output, as it comes.
+    """Run a command in a container (``pods/exec``), and yield its standard output as it comes.
 
     Raises `CommandFailed` behind the output, and other errors of requests.
     """
@@ -87,7 +87,7 @@ async def run_command(
             elif channel == ERROR_OUTPUT:
                 errors = (errors + data)[-ERROR_OCTETS:]
             elif channel == RESULT and data:
-                _check(wire.decode(data, _Result, "a result"), errors)
+                _check(responses.decode(data, _Result, "a result"), errors)
                 return
     raise InvalidResponse("the connection was closed before the command ended")
 
@@ -101,4 +101,4 @@ def _check(result: _Result, errors: bytes) -> None:
         (int(c.message) for c in causes if c.reason == "ExitCode" and c.message.isdecimal()), None
     )
     text = " ".join(errors.decode("utf-8", "replace").split())
-    raise CommandFailed(status, wire.excerpt(result.message.encode()), text)
+    raise CommandFailed(status, responses.excerpt(result.message.encode()), text)

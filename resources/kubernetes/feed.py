@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from resources.disappearance import FEW, Disappearance, is_mass
 from resources.errors import FieldError, InvalidObject, ObjectName
 from resources.kind import Kind
-from resources.kubernetes import wire
+from resources.kubernetes import responses
 from resources.kubernetes.errors import Expired, InvalidResponse, UnconfirmedList
 from resources.kubernetes.listing import Contents, Listing
 from resources.meta import ObjectKey, Resource
@@ -33,7 +33,7 @@ LAST_SECONDS: Final = 5.0
 
 
 def older(one: str, other: str) -> bool:
-    """True if a resource version precedes another one.
+    """True if a resource version precedes another one, in a feed's list or watch event.
 
     Decimal numbers are comparable (KEP-5504); other versions, as of aggregated APIs, are not.
     """
@@ -91,7 +91,7 @@ class Feed(Contents[T]):
 
     @property
     def by_labels(self) -> bool:
-        """True if the labels of the node decide which objects are stored."""
+        """True if the labels of the node decide which objects the feed stores."""
         return (
             self._node is not None
             and self.kind.of_node is not None
@@ -99,7 +99,7 @@ class Feed(Contents[T]):
         )
 
     def set_labels(self, labels: Mapping[str, str]) -> bool:
-        """Take the labels of the node; returns whether objects were dropped that concerned it before.
+        """Take the node's labels into the feed; True if objects were dropped by the new ones.
 
         Requires a list if objects that were dropped earlier may concern it now.
         """
@@ -115,7 +115,7 @@ class Feed(Contents[T]):
         return bool(dropped)
 
     def restore(self, rows: Iterable[T]) -> None:
-        """Start with rows from before the start; the first list is compared with them."""
+        """Start the feed with rows from before the start; the first list is compared with them."""
         wanted = (
             row
             for row in rows
@@ -126,7 +126,7 @@ class Feed(Contents[T]):
         self.restored = bool(self.rows)
 
     def confirm_missing(self, now: float) -> bool:
-        """Count an answer that the API server does not have the kind; only restored rows depend on it.
+        """Count an answer that the kind does not exist; only the feed's restored rows depend on it.
 
         Returns whether rows were dropped: the definition was deleted before the start.
         """
@@ -138,7 +138,7 @@ class Feed(Contents[T]):
         return True
 
     def replace(self, listing: Listing[T], now: float) -> int:
-        """Replace all rows by a complete list that was read at ``now``.
+        """Replace all rows of the feed by a complete list that was read at ``now``.
 
         If too many rows are missing, these are `held`. Returns the number of held rows that are
         deleted now. Raises `UnconfirmedList` if a second list is needed.
@@ -187,15 +187,15 @@ class Feed(Contents[T]):
         return 0
 
     def process_line(self, line: bytes) -> Event | None:
-        """Process one line of a watch; returns the resulting event, if any.
+        """Process one line of the feed's watch; returns the resulting event, if any.
 
         Raises `Expired` if a new list is necessary, `StatusError` for an ERROR event,
         `InvalidResponse` for a line that is no event.
         """
-        event = wire.decode(line, wire.WatchEvent, "a watch event")
+        event = responses.decode(line, responses.WatchEvent, "a watch event")
         if event.type == "ERROR":
-            raise wire.error_of_event(event.object)
-        head = wire.decode(event.object, wire.Head, "an object").metadata
+            raise responses.error_of_event(event.object)
+        head = responses.decode(event.object, responses.Head, "an object").metadata
         version = head.resource_version
         bookmark = event.type == "BOOKMARK"
         if not version:
@@ -213,21 +213,21 @@ class Feed(Contents[T]):
         return result
 
     def check_version(self, version: str) -> None:
-        """Check the server's resource version. Raises `Expired` if it precedes the known one."""
+        """Check the resource version of the feed. Raises `Expired` if it precedes the known one."""
         if older(version, self.version):
             self.version = ""
             raise Expired(f"resource versions went back from {self._last_version} to {version}")
 
     def request_list(self) -> None:
-        """Require a new list; the rows are kept."""
+        """Require a new list of the feed; the rows are kept."""
         self.version = ""
 
     def mark_synced(self) -> None:
-        """Mark the rows as complete, although the kind is missing or forbidden."""
+        """Mark the rows of the feed as complete, although the kind is missing or forbidden."""
         self.synced = True
 
     def read(self, raw: msgspec.Raw, into: Contents[T]) -> ObjectKey:
-        """Decode an object into rows and problems; an invalid one keeps its last valid row.
+        """Decode an object into the feed's rows and problems; an invalid one keeps its last valid row.
 
         An object that concerns other nodes alone has neither.
         """
@@ -297,6 +297,6 @@ def _problem(name: ObjectName, field: FieldError, uid: str, *, lost: bool = Fals
 
 def _uid(raw: msgspec.Raw) -> str:
     try:
-        return wire.decode(raw, wire.Head, "an object").metadata.uid
+        return responses.decode(raw, responses.Head, "an object").metadata.uid
     except InvalidResponse:
         return ""

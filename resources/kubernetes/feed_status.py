@@ -42,5 +42,5 @@ class FeedStatus(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """``Kind``, ``Kind/namespace`` or ``Kind/namespace/name``."""
+        """The name of a feed in its status: ``Kind``, ``Kind/namespace`` or ``Kind/namespace/name``."""
         return "/".join(part for part in (self.kind, self.namespace, self.object_name) if part)

@@ -116,7 +116,7 @@ class Election:
         )
 
     def written(self, lease: JsonObject, now: float) -> None:
-        """Process the response to a write that began at ``now``: it is valid from then."""
+        """Process the response to a write of the Lease from ``now``: it is valid from then."""
         self.observe(lease, now)
         if self.leader == self.identity:
             self._renewed_at = now

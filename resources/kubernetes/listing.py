@@ -40,11 +40,11 @@ class Listing(Contents[T]):
 
     @property
     def outdated(self) -> bool:
-        """True if the labels of the node have changed since the first page."""
+        """True if the node's labels have changed since the first page of the list."""
         return self._labels != self._feed.labels
 
     def begin(self, version: str) -> None:
-        """Store the version of a page. Raises `InvalidResponse` if the pages' versions differ."""
+        """Store the version of a page of the list. Raises `InvalidResponse` if the pages' differ."""
         if not version:
             raise InvalidResponse("sends a list without a resourceVersion")
         if self.version and version != self.version:
@@ -52,7 +52,7 @@ class Listing(Contents[T]):
         self.version = version
 
     def add(self, items: Iterable[msgspec.Raw]) -> None:
-        """Decode the objects of a page."""
+        """Decode the objects of a page of a list from the API server."""
         for raw in items:
             key = self._feed.read(raw, self)
             if key not in self.rows and key in self._feed.rows:

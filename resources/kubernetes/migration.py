@@ -90,7 +90,7 @@ class _Definition(msgspec.Struct):
 
 
 def versioned_kinds(kinds: Kinds) -> tuple[Kind[Any], ...]:
-    """Return the custom kinds with more than one version."""
+    """Return the kinds to which storage version migration applies: of several versions."""
     return tuple(kind for kind in defined(kinds) if len(kind.versions) > 1)
 
 

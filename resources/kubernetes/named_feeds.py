@@ -50,22 +50,22 @@ class NamedFeeds:
 
     @property
     def reflectors(self) -> tuple[Reflector, ...]:
-        """The loops, by namespace and name."""
+        """The loops of the feeds of named objects, by namespace and name."""
         return tuple(self._running[key][0] for key in sorted(self._running))
 
     def follow(self, keys: frozenset[ObjectKey]) -> None:
-        """Read these objects and no others; empty parts are no names."""
+        """Set which objects have a feed by name: these and no others; empty parts are no names."""
         self._wanted = frozenset(key for key in keys if all(key))
         self._changed.set()
 
     def use_restored(self) -> None:
-        """Count as read without a list, as the API server does not answer: the rest must not wait."""
+        """Treat named objects as read, as the API server does not answer: the rest must not wait."""
         if not self._has_emitted:
             self._has_emitted = True
             self._emit_all()
 
     async def run(self, start: Start) -> None:
-        """Start and end feeds until cancelled; may be run again."""
+        """Start and end the feeds of named objects until cancelled; may be run again."""
         async with asyncio.TaskGroup() as group:
             try:
                 while True:

@@ -35,21 +35,21 @@ class Recovery:
 
     @property
     def first(self) -> float:
-        """The first pause, in seconds."""
+        """The first pause of a recovery from an outage, in seconds."""
         return min(self.longest, max(self._first, self.nodes * FIRST_SECONDS_PER_NODE))
 
     @property
     def longest(self) -> float:
-        """The longest pause, in seconds."""
+        """The longest pause of a recovery from an outage, in seconds."""
         return max(self._longest, self.nodes * LONGEST_SECONDS_PER_NODE)
 
     def end(self) -> None:
-        """Record that a feed reads again after a failure."""
+        """Record the recovery of a feed: it reads again after a failure."""
         self._ended.set()
         self._ended = asyncio.Event()
 
     async def pause(self, seconds: float) -> None:
-        """Wait for so long, or until shortly after another feed reads again."""
+        """Wait for so long, or until shortly after the recovery of another feed."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         ended = self._ended

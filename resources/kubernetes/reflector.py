@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from resources.kubernetes import wire
+from resources.kubernetes import responses
 from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.connection import JSON, Connection
 from resources.kubernetes.discovery import Discovery
@@ -109,7 +109,7 @@ class Reflector:
 
     @property
     def status(self) -> FeedStatus:
-        """The present state."""
+        """The present state of the loop that lists and watches."""
         feed = self.feed
         return FeedStatus(
             feed.kind.name,
@@ -124,7 +124,7 @@ class Reflector:
         )
 
     async def run(self) -> None:
-        """List and watch, until cancelled."""
+        """List, watch, and list again when the watch expires, until cancelled."""
         while True:
             try:
                 if not self.feed.version:
@@ -143,11 +143,11 @@ class Reflector:
                     await asyncio.sleep(pause)
 
     def use_restored(self) -> None:
-        """Use the restored rows, as no list has been completed."""
+        """Use the restored rows in the list-and-watch loop, as no list was completed."""
         self._mark_synced()
 
     def set_labels(self, labels: Mapping[str, str]) -> None:
-        """Take the labels of the node, where they decide which objects are stored."""
+        """Take the labels of the node into the list-and-watch loop, where they matter."""
         feed = self.feed
         dropped = feed.set_labels(labels)
         if not feed.version and self._limit is not None:
@@ -254,7 +254,7 @@ class Reflector:
             *self._selection.parameters,
         ]
         loop = asyncio.get_running_loop()
-        accept = wire.METADATA if self._served.metadata_only else JSON
+        accept = responses.METADATA if self._served.metadata_only else JSON
         async with self._connection.get(
             self._served.path, query, silence=t.watch_silence, accept=accept
         ) as response:
@@ -272,7 +272,7 @@ class Reflector:
 
     async def _check_watch(self, response: aiohttp.ClientResponse) -> None:
         try:
-            await wire.check(response)
+            await responses.check(response)
         except StatusError as error:
             self._served.check(error)
             raise

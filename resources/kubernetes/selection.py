@@ -31,7 +31,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
-        """The query parameters."""
+        """The query parameters of the selection: ``fieldSelector`` and ``labelSelector``."""
         parameters = (("fieldSelector", self.fields), ("labelSelector", self.labels))
         return [(name, value) for name, value in parameters if value]
 
@@ -55,7 +55,7 @@ def of_node(
     of_all_nodes: Collection[Kind[Any]] = (),
     single: Mapping[Kind[Any], ObjectKey] = MappingProxyType({}),
 ) -> Reading:
-    """Return what the agent of one node stores: no objects of other nodes, Secrets by name.
+    """Return the selection of a node's agent: no objects of other nodes, Secrets by name.
 
     Of the kinds ``of_all_nodes`` the objects of other nodes are stored as well, reduced; of kinds in
     ``single`` one object alone.
@@ -78,7 +78,7 @@ def of_node(
 def of_cluster(
     kinds: Iterable[Kind[Any]], single: Mapping[Kind[Any], str] = MappingProxyType({})
 ) -> Reading:
-    """Return what the operator reads: the objects of all nodes, of Secrets by name that they exist.
+    """Return the selection of the operator: objects of all nodes, of Secrets that they exist.
 
     Of the cluster-scoped kinds in ``single`` it reads the object of that name alone.
     """

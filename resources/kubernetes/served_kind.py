@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from resources.kubernetes import wire
+from resources.kubernetes import responses
 from resources.kubernetes.connection import JSON, Connection
 from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.errors import InvalidResponse, NotServed, StatusError
@@ -39,16 +39,16 @@ class ServedKind:
 
     @property
     def path(self) -> str:
-        """The path of the objects in the version that is served."""
+        """The path of the kind's objects in the version that the API server serves."""
         return self._feed.kind.path(self.version, self._feed.namespace)
 
     @property
     def metadata_only(self) -> bool:
-        """True if objects are requested as their metadata."""
+        """True if the served kind's objects are requested as their metadata."""
         return self._feed.kind.metadata_only or self._selection.metadata_only
 
     async def read_list(self, *, paged: bool) -> Listing[Any]:
-        """Read a complete list, page by page or at one go."""
+        """Read a complete list of the served kind, page by page or at one go."""
         listing = Listing(self._feed)
         token = ""
         while True:
@@ -70,8 +70,8 @@ class ServedKind:
                     raise InvalidResponse("announces more objects without a continue token")
                 return listing
 
-    async def page(self, parameters: list[tuple[str, str]]) -> wire.List:
-        """Return one page. Raises `NotServed` for a kind that is not, or no longer, served."""
+    async def page(self, parameters: list[tuple[str, str]]) -> responses.List:
+        """Return one page of the kind. Raises `NotServed` for a kind that is not served."""
         if not self.version:
             self.version = await self._find_version()
         try:
@@ -81,7 +81,7 @@ class ServedKind:
             raise
 
     def check(self, error: StatusError) -> None:
-        """Forget the version after an error of a kind that is not served. Raises `NotServed` then."""
+        """Forget the served version after an error of a kind without one. Raises `NotServed` then."""
         if error.status == 404 and self._feed.kind.may_be_missing:
             self.version = ""
             raise NotServed from None
@@ -105,16 +105,16 @@ class ServedKind:
             raise NotServed
         return version
 
-    async def _request(self, parameters: list[tuple[str, str]]) -> wire.List:
+    async def _request(self, parameters: list[tuple[str, str]]) -> responses.List:
         query = [*parameters, *self._selection.parameters]
         kind = self._feed.kind
-        accept = wire.METADATA_LIST if self.metadata_only else JSON
+        accept = responses.METADATA_LIST if self.metadata_only else JSON
         async with self._connection.get(
             self.path, query, silence=self._timeouts.list_silence, accept=accept
         ) as response:
-            await wire.check(response)
+            await responses.check(response)
             body = await response.read()
-        page = wire.decode(body, wire.List, "a list")
+        page = responses.decode(body, responses.List, "a list")
         wanted = (kind.api_version(self.version), f"{kind.name}List")
         if self.metadata_only:
             wanted = ("meta.k8s.io/v1", "PartialObjectMetadataList")

@@ -80,30 +80,30 @@ class KubernetesSource:
 
     @property
     def server(self) -> str:
-        """The URL of the API server; empty before the first connection."""
+        """The URL of the API server of the source; empty before the first connection."""
         text = "" if self._connection is None else self._connection.server
         return text if "://" in text else ""
 
     @property
     def certificate_ends(self) -> Mapping[str, float]:
-        """When the certificates end by which it connects (`Connection.certificate_ends`)."""
+        """When the certificates end by which the source connects to its API server."""
         return {} if self._connection is None else self._connection.certificate_ends
 
     @property
     def reflectors(self) -> tuple[Reflector, ...]:
-        """The loops of all feeds."""
+        """The loops of all feeds of the source."""
         of_objects = (reflector for named in self._named.values() for reflector in named.reflectors)
         return (*self._of_kinds, *of_objects)
 
     def follow(self, kind: Kind[Any], keys: Iterable[ObjectKey]) -> None:
-        """Read these objects of a kind that is selected by name, and no others.
+        """Read these objects of a kind that the source selects by name, and no others.
 
         Until the first call the kind is not read.
         """
         self._named[kind.name].follow(frozenset(keys))
 
     def restore(self, rows: Mapping[str, Sequence[Resource]]) -> None:
-        """Provide rows from before the start, by kind, for feeds without a completed list.
+        """Provide rows from before the start, for the source's feeds without a complete list.
 
         They are used from `use_restored` on. Lists are compared with them: a list that lacks many has
         to be confirmed.
@@ -114,7 +114,7 @@ class KubernetesSource:
                 reflector.feed.restore(rows.get(reflector.feed.kind.name, ()))
 
     def use_restored(self) -> tuple[str, ...]:
-        """Use the restored rows of feeds without a completed list; returns the names of these."""
+        """Use restored rows of the source's feeds without a complete list; returns their names."""
         waiting = [reflector for reflector in self.reflectors if not reflector.feed.synced]
         for reflector in waiting:
             reflector.use_restored()
@@ -124,32 +124,35 @@ class KubernetesSource:
 
     @property
     def current(self) -> bool:
-        """True if all feeds follow the API server, except missing and forbidden ones."""
+        """True if all feeds of the source follow the API server, except missing kinds."""
         return bool(self.reflectors) and not self.behind
 
     @property
     def behind(self) -> tuple[str, ...]:
-        """The names of the feeds that do not follow the API server although it has the kind."""
+        """The names of the source's feeds that do not follow the API server."""
         behind = (Phase.WAITING, Phase.HOLDING, Phase.FAILING)
         statuses = [reflector.status for reflector in self.reflectors]
         return tuple(status.name for status in statuses if status.phase in behind)
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
-        """Return the events of one of its kinds; subscribers are isolated from each other."""
+        """Return the events of one of the kinds that the Kubernetes source reads.
+
+        Subscribers are isolated from each other.
+        """
         return isolated(self._events[kind.name])
 
     @property
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
-        """Emit the problems of all objects whenever they change."""
+        """Emit the problems of all objects of the Kubernetes source whenever they change."""
         return isolated(self._problems)
 
     @property
     def statuses(self) -> Observable[tuple[FeedStatus, ...]]:
-        """Emit the states of all feeds whenever one changes."""
+        """Emit the states of all feeds of the Kubernetes source whenever one changes."""
         return isolated(self._statuses)
 
     async def run(self) -> None:
-        """List and watch all kinds until cancelled; may be run again."""
+        """List and watch all kinds of the source until cancelled; may be run again."""
         if self._of_kinds:
             # The first lists are compared with the present rows, as if the last run went on.
             self._restored = self._known()

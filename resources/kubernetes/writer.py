@@ -11,10 +11,10 @@ from typing import Any, Final, TypeAlias, final
 
 import msgspec
 
-from resources.kubernetes import wire
+from resources.kubernetes import responses
 from resources.kubernetes.connection import JSON, Connection, read_limited_body
 from resources.kubernetes.errors import StatusError
-from resources.kubernetes.ownership import adopted, annotations_of
+from resources.kubernetes.field_managers import adopted, annotations_of
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -51,8 +51,8 @@ class Writer:
     async def names(self, path: str) -> list[str]:
         """Return the names of all objects of a cluster-scoped list. Raises `KubernetesError`."""
         names: list[str] = []
-        async for items in self._items(path, PAGE, accept=wire.METADATA_LIST):
-            heads = (wire.decode(item, wire.Head, "an object") for item in items)
+        async for items in self._items(path, PAGE, accept=responses.METADATA_LIST):
+            heads = (responses.decode(item, responses.Head, "an object") for item in items)
             names.extend(head.metadata.name for head in heads)
         return names
 
@@ -61,12 +61,12 @@ class Writer:
     ) -> AsyncIterator[list[JsonObject]]:
         """Yield the pages of a list, as objects in full. Raises `KubernetesError`."""
         async for items in self._items(path, OBJECTS_PAGE, parameters):
-            yield [wire.decode(item, dict[str, Any], "an object") for item in items]
+            yield [responses.decode(item, dict[str, Any], "an object") for item in items]
 
     async def metadata(self, path: str) -> AsyncIterator[list[Mapping[str, Any]]]:
         """Yield the metadata of the objects of a list, page by page. Raises `KubernetesError`."""
-        async for items in self._items(path, PAGE, accept=wire.METADATA_LIST):
-            objects = (wire.decode(item, dict[str, Any], "an object") for item in items)
+        async for items in self._items(path, PAGE, accept=responses.METADATA_LIST):
+            objects = (responses.decode(item, dict[str, Any], "an object") for item in items)
             yield [content.get("metadata") or {} for content in objects]
 
     async def _items(
@@ -81,7 +81,7 @@ class Writer:
         while True:
             asked = [*parameters, ("limit", str(limit)), *page]
             octets = await self._request("GET", path, parameters=asked, accept=accept)
-            answer = wire.decode(octets, wire.List, "a list")
+            answer = responses.decode(octets, responses.List, "a list")
             yield answer.items or ()
             if not answer.metadata.continue_:
                 return
@@ -90,22 +90,24 @@ class Writer:
     async def count(self, path: str) -> int:
         """Return the number of objects in a list, of which one is read. Raises `KubernetesError`."""
         octets = await self._request(
-            "GET", path, parameters=[("limit", "1")], accept=wire.METADATA_LIST
+            "GET", path, parameters=[("limit", "1")], accept=responses.METADATA_LIST
         )
-        page = wire.decode(octets, wire.List, "a list")
+        page = responses.decode(octets, responses.List, "a list")
         return len(page.items or ()) + page.metadata.remaining_item_count
 
     async def served_versions(self) -> frozenset[str]:
         """Return the ``group/version`` of all named API groups. Raises `KubernetesError`."""
-        groups = wire.decode(await self._request("GET", "/apis"), wire.GroupList, "API groups")
+        groups = responses.decode(
+            await self._request("GET", "/apis"), responses.GroupList, "API groups"
+        )
         return frozenset(v.group_version for group in groups.groups for v in group.versions)
 
     async def create(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Create an object in a collection. Raises `KubernetesError`; 409 if it exists."""
+        """Write a new object to a collection. Raises `KubernetesError`; 409 if it exists."""
         return await self._send("POST", path, content, [("fieldManager", self._manager)])
 
     async def replace(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Replace an object by one with its resource version. Raises `KubernetesError`.
+        """Write an object in place of one, with its resource version. Raises `KubernetesError`.
 
         A write of another client since that version is a `StatusError` with status 409.
         """
@@ -122,7 +124,7 @@ class Writer:
     async def annotate(
         self, path: str, content: Mapping[str, Any], dialect: str, *, take_over: bool = False
     ) -> JsonObject:
-        """Apply annotations of an object of another writer. Raises `KubernetesError`.
+        """Write annotations of an object of another writer. Raises `KubernetesError`.
 
         The field manager is ``<manager>-<dialect>``. A value of another manager is kept, unless
         ``take_over``, and an object that has changed since it was read is not written: both are a
@@ -146,7 +148,7 @@ class Writer:
         return await self._send("PATCH", path, body, parameters, content_type=_APPLY)
 
     async def merge(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Send a JSON merge patch (RFC 7386) for an existing object. Raises `KubernetesError`.
+        """Write an object by a JSON merge patch (RFC 7386). Raises `KubernetesError`.
 
         An empty patch makes the API server store the object in the storage version.
         """
@@ -154,7 +156,7 @@ class Writer:
         return await self._send("PATCH", path, content, parameters, content_type=_MERGE)
 
     async def adopt(self, path: str) -> bool:
-        """Transfer other managers' fields in spec and owners to ours. Raises `KubernetesError`.
+        """Transfer other managers' fields in spec and owners to the writer. Raises `KubernetesError`.
 
         No value changes; the next `apply` removes fields that it does not contain. Returns false if
         there are no such fields, or no object. A concurrent write of another client is a
@@ -197,7 +199,7 @@ class Writer:
         content_type: str = JSON,
     ) -> JsonObject:
         octets = await self._request(method, path, body, parameters, content_type=content_type)
-        return wire.decode(octets, dict[str, Any], "an object")
+        return responses.decode(octets, dict[str, Any], "an object")
 
     async def _request(
         self,
@@ -224,5 +226,5 @@ class Writer:
                     # The token may have been renewed since the configuration was read.
                     await self._connection.renew()
                 retry_after = response.headers.get("Retry-After")
-                raise wire.error_of(response.status, octets, retry_after)
+                raise responses.error_of(response.status, octets, retry_after)
         return octets

@@ -50,14 +50,14 @@ class PresentObjects:
         self._objects: dict[Identity, Json] = {}
 
     def remember(self, value: Any) -> Iterator[Any]:  # noqa: ANN401  JSON
-        """Add an object, and yield it as it is (`resources.manifests.parse.Rewrite`)."""
+        """Add an object on which manifests are applied, and yield it as it is."""
         known = self._identity(value)
         if known is not None:
             self._objects[known[1]] = value
         yield value
 
     def apply(self, value: Any) -> Iterator[Any]:  # noqa: ANN401  JSON
-        """Yield an object as it is after it has been applied (`resources.manifests.parse.Rewrite`)."""
+        """Yield an object as it is once its manifest is applied on top of the present one."""
         known = self._identity(value)
         present = None if known is None else self._objects.get(known[1])
         if known is None or present is None:
@@ -119,7 +119,7 @@ def _three_way(last: Json, present: Json, value: Json) -> dict[str, Any]:
 def without_absent(
     present: Iterable[dict[str, Any]], kinds: Kinds, named: Iterable[Identity]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the present objects that stay where custom resources without a manifest are deleted.
+    """Yield the objects that stay once manifests are applied, and absent custom ones are deleted.
 
     Objects of Kubernetes itself stay, and generated objects.
     """

@@ -49,16 +49,16 @@ class Catalog:
         return iter(self._files.keys() | self._problems.keys())
 
     def was_complete(self, path: str) -> bool:
-        """Return whether a version of a file was parsed to its end, in this run or before it."""
+        """True if a version of a file of the catalog was parsed to its end, now or before."""
         return path in self._complete
 
     def objects(self, path: str) -> Mapping[Identity, Resource]:
-        """Return the objects of a file that are in effect."""
+        """Return the objects of a file in the catalog that are in effect."""
         held = self._files.get(path, {})
         return {identity: item.row for identity, item in held.items() if item.row is not None}
 
     def restore(self, path: str, rows: Iterable[tuple[str, Resource]]) -> None:
-        """Add a file's last valid objects, with their kinds, from before the start."""
+        """Add a file's last valid objects from before the start to the catalog, with their kinds."""
         self._files[path] = {
             (kind, row.key): Item((kind, row.key), row, 0, 0) for kind, row in rows
         }
@@ -67,7 +67,7 @@ class Catalog:
             self._update_owners(identity, path, holds=True)
 
     def cut_off(self, path: str, parsed: Parsed) -> frozenset[Identity]:
-        """Return the objects that a file's new content has lost, if it looks cut or emptied.
+        """Return the objects of the catalog that a file's new content lacks, if it looks cut.
 
         That is: all of them without others instead, or at least two and more than a fifth, which
         were the end of the file. Otherwise the result is empty.
@@ -87,7 +87,7 @@ class Catalog:
     def put(
         self, path: str, parsed: Parsed, keep: AbstractSet[Identity] = frozenset()
     ) -> list[tuple[str, Event]]:
-        """Replace the content of a file; returns the resulting events, with their kinds.
+        """Replace the content of a file in the catalog; returns the resulting events, with their kinds.
 
         ``keep`` are former objects that are kept. The last object before them may be incomplete,
         so that it keeps its former version, too.
@@ -125,7 +125,7 @@ class Catalog:
         return self._exchange(path, after, known_problems)
 
     def remove(self, path: str) -> list[tuple[str, Event]]:
-        """Remove a file; returns the resulting events."""
+        """Remove a file from the catalog; returns the resulting events."""
         events = self._exchange(path, {}, ())
         self._files.pop(path, None)
         self._complete.discard(path)
@@ -134,7 +134,7 @@ class Catalog:
         return events
 
     def fail(self, path: str, message: str) -> list[tuple[str, Event]]:
-        """Report that a file cannot be read; it keeps its objects."""
+        """Record in the catalog that a file cannot be read; it keeps its objects."""
         kept = self._files.get(path, {})
         problem = SourceProblem(path, 0, 0, None, "", message, lost=not kept)
         return self._exchange(path, kept, (problem,))
@@ -191,7 +191,7 @@ class Catalog:
         return held.row if held is not None else None
 
     def replacements(self) -> list[tuple[Kind[Any], Replace[Any]]]:
-        """Return a Replace event with all objects of each kind."""
+        """Return a Replace event with all the catalog's objects of each kind."""
         rows: dict[str, list[Resource]] = {kind.name: [] for kind in self.kinds}
         for identity, owners in self._owners.items():
             kind, _ = identity
@@ -202,12 +202,15 @@ class Catalog:
 
     @property
     def unread(self) -> dict[tuple[str, str], int]:
-        """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
+        """The catalog's number of objects of each kind that is not read.
+
+        By ``apiVersion`` and ``kind``.
+        """
         return dict(sum(map(Counter, self._unread.values()), Counter()))
 
     @property
     def problems(self) -> tuple[SourceProblem, ...]:
-        """The problems of all files, and a problem for each duplicate object."""
+        """The problems of all files in the catalog, and one for each duplicate object."""
         all_problems = [problem for problems in self._problems.values() for problem in problems]
         for identity in self._contested:
             owners = self._owners[identity]

@@ -54,7 +54,7 @@ class Doubts:
         return iter(tuple(self._files))
 
     def get(self, path: str) -> Doubt | None:
-        """Return the doubt of a file."""
+        """Return the doubt about a file's lost content."""
         return self._files.get(path)
 
     def confirm(
@@ -65,7 +65,7 @@ class Doubts:
         cause: Cause,
         parsed: Parsed | None = None,
     ) -> bool:
-        """Count a look at a file from which objects are missing; True if they are believed gone."""
+        """Count a reading of a doubted file without its objects; True if they are believed gone."""
         doubt = self._files.setdefault(path, Doubt(self.hold))
         doubt.cause, doubt.missing, doubt.parsed = cause, missing, parsed
         if not doubt.disappearance.confirm(missing, now):
@@ -74,17 +74,17 @@ class Doubts:
         return True
 
     def dispel(self, path: str) -> None:
-        """Forget the doubt of a file that is whole again."""
+        """Forget the doubt about a file that is whole again."""
         self._files.pop(path, None)
 
     @property
     def rest(self) -> float | None:
-        """Seconds until the next one may be believed; None without a doubt."""
+        """Seconds until the next doubt ends, and a loss may be believed; None without a doubt."""
         pauses = (doubt.disappearance.rest for doubt in self._files.values())
         return min(pauses, default=None)
 
     def problems(self) -> list[SourceProblem]:
-        """Return a problem for each cut file, and for each directory that is empty or away."""
+        """Return a problem for each doubt: a cut file, a directory that is empty or away."""
         until = f"until this has lasted for {self.hold:g} s (--mass-withdraw-hold)"
         problems = []
         gone: defaultdict[tuple[str, Cause], list[Doubt]] = defaultdict(list)
@@ -104,4 +104,4 @@ class Doubts:
 
 
 def _objects(number: int) -> str:
-    return "its object are kepts" if number == 1 else f"its {number} objects are kept"
+    return "its object is kept" if number == 1 else f"its {number} objects are kept"

@@ -44,12 +44,12 @@ class ScanResult(NamedTuple):
 
 
 def reason_of(error: OSError) -> str:
-    """Return the text of an error of the system; its type's name if it has none."""
+    """Return the text of an `OSError` about manifest files; its type's name if it has none."""
     return error.strerror or str(error) or type(error).__name__
 
 
 def unreadable(error: OSError) -> str:
-    """Return the reason of an entry that cannot be read."""
+    """Return the reason why a manifest file or directory cannot be read."""
     return f"cannot be read: {reason_of(error)}"
 
 
@@ -59,12 +59,12 @@ def is_manifest_name(name: str) -> bool:
 
 
 def as_text(path: str) -> str:
-    """Return a path for messages and documents: octets that are not UTF-8 are escaped."""
+    """Return a file's path for messages and documents: octets that are not UTF-8 are escaped."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def signature(path: str) -> Signature | str | None:
-    """Return a file's signature, the reason why it is not read, or None if it does not exist."""
+    """Return a manifest file's signature, the reason why it is not read, or None without a file."""
     try:
         status = os.stat(path)  # noqa: PTH116  the hot path of every change
     except (FileNotFoundError, NotADirectoryError):
@@ -77,7 +77,7 @@ def signature(path: str) -> Signature | str | None:
 
 
 def scan(roots: Iterable[str]) -> ScanResult:
-    """Find the manifests below directories; a root may also be a file."""
+    """Find the manifest files below directories; a root may also be a file."""
     result = ScanResult({}, {}, {}, {})
     missing = []
     for root in roots:

@@ -41,7 +41,7 @@ class _Tail(msgspec.Struct, frozen=True):
 
 
 def encode(files: Files) -> Iterator[bytes]:
-    """Yield the content in pieces, between which the event loop may run other tasks."""
+    """Encode the last valid objects of each manifest file, and yield them in pieces."""
     encoder = msgspec.json.Encoder(enc_hook=encode_withheld)
     piece = encoder.encode(_Head(FORMAT, len(files))) + b"\n"
     checksum = zlib.crc32(piece)
@@ -64,7 +64,7 @@ class Decoded(NamedTuple):
 
 
 def decode(octets: bytes, kinds: Kinds) -> Decoded:
-    """Decode the content. Raises `StateFileError` for anything that `encode` has not written."""
+    """Decode the last valid objects of each manifest file. Raises `StateFileError`."""
     end = octets.rfind(b"\n", 0, -1) + 1
     lines = octets[:end].split(b"\n")[:-1]
     try:

@@ -45,14 +45,14 @@ class Loaded(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """True if the paths have no objects of any kind, and no files that might."""
+        """True if the loaded paths have no objects of any kind, and no files that might."""
         has_objects = any(event.objects for _, event in self.replacements)
         files = [problem for problem in self.problems if problem.message != NO_MANIFESTS]
         return not (has_objects or files or self.unread)
 
 
 def read_file(path: str, size: int, parse: Callable[[str, bytes], Parsed]) -> Parsed | str:
-    """Read and parse one file; returns its content, or the reason why it cannot be read."""
+    """Load one manifest file once: its content, or the reason why it cannot be read."""
     if size > size_limit(path):
         return f"{size:,} octets, more than {size_limit(path):,} are not read"
     try:
@@ -75,7 +75,7 @@ def load(
     stdin: BinaryIO | None = None,
     rewrite: Rewrite | None = None,
 ) -> Loaded:
-    """Read files and directory trees; the path ``-`` is ``stdin``, if there is one.
+    """Load manifest files and directory trees once; the path ``-`` is ``stdin``, if there is one.
 
     ``rewrite`` replaces objects before they are decoded.
 
@@ -119,7 +119,7 @@ def load(
 
 
 def load_objects(values: Iterable[Any], where: str, kinds: Kinds) -> Loaded:
-    """Return objects of another origin than files, as `load` does; problems have ``where``."""
+    """Load objects of another origin than manifest files; problems have ``where``."""
     catalog = Catalog(kinds)
     rejected: list[Rejected] = []
     catalog.put(where, parse_objects(where, values, kinds, rejected))

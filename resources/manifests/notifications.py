@@ -90,7 +90,7 @@ class Notifications:
             inotify.close()
 
     def watch(self, directories: Collection[str]) -> bool:
-        """Watch these directories and no others; returns True if one is watched only from now on."""
+        """Watch these directories (inotify) and no others; True if one is watched only from now."""
         self.errors = {}
         try:
             inotify = self._open()
@@ -123,12 +123,12 @@ class Notifications:
             return
 
     def request_scan(self) -> None:
-        """Scan the tree, as after a report of a change."""
+        """Scan the tree, as after a notification of a change."""
         self._scan_requested = True
         self._arrived.set()
 
     async def wait(self, seconds: float) -> None:
-        """Wait for an event, for some seconds at most."""
+        """Wait for a notification of the kernel, for some seconds at most."""
         try:
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._arrived.wait()
@@ -136,7 +136,7 @@ class Notifications:
             pass
 
     def take(self) -> tuple[list[Change], bool]:
-        """Return the changes since the last call, and whether the tree has to be scanned."""
+        """Return the notified changes since the last call, and whether to scan the tree."""
         self._arrived.clear()
         changes: list[Change] = []
         scan, self._scan_requested = self._scan_requested, False

@@ -40,7 +40,7 @@ class Item(NamedTuple):
 
     @property
     def name(self) -> ObjectName:
-        """The object's name, for people."""
+        """The name of a parsed object, for people."""
         return ObjectName(self.identity[0], *self.identity[1])
 
 
@@ -63,7 +63,7 @@ class Rejected(NamedTuple):
 
 
 def size_limit(path: str) -> int:
-    """Return the size limit in octets of a file with this name."""
+    """Return up to which size in octets a manifest of this file name is parsed."""
     return MAX_JSON if path.endswith(".json") else MAX_YAML
 
 
@@ -74,7 +74,7 @@ def parse_file(
     rewrite: Rewrite | None = None,
     rejected: list[Rejected] | None = None,
 ) -> Parsed:
-    """Decode the objects of a file; objects of other kinds than ``kinds`` are only counted.
+    """Parse the objects of a manifest file; objects of other kinds than ``kinds`` are only counted.
 
     Invalid objects are added to ``rejected``.
     """
@@ -84,7 +84,7 @@ def parse_file(
 def parse_objects(
     path: str, values: Iterable[Any], kinds: Kinds, rejected: list[Rejected] | None = None
 ) -> Parsed:
-    """Decode objects as `parse_file` decodes a file's; ``path`` names where they are from."""
+    """Parse objects as `parse_file` parses a file's; ``path`` names where they are from."""
     documents = (Document(value, 1, 0, None) for value in values)
     return _parsed(path, documents, kinds, None, rejected)
 
@@ -112,7 +112,7 @@ def _parsed(
 
 
 def parse_list_item(path: str, value: Any, listed: tuple[str, str, int], kinds: Kinds) -> Parsed:  # noqa: ANN401  JSON
-    """Decode one item of a list in JSON: ``listed`` is the list's kind and version, and the index."""
+    """Parse one item of a list in JSON: ``listed`` is the list's kind and version, and the index."""
     kind, api_version, index = listed
     unread: Counter[tuple[str, str]] = Counter()
     items: list[Item] = []

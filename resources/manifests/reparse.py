@@ -71,7 +71,7 @@ class Reparser:
         """Pieces that had to be decoded, of all files."""
 
     def parse(self, path: str, data: bytes) -> Parsed:
-        """Decode the objects of a file; the same result as `parse_file`."""
+        """Parse a manifest file again, only what has changed; the same result as `parse_file`."""
         split = self._items if path.endswith(".json") else self._documents
         before = self._pieces.pop(path, {})
         kept: dict[bytes, _Piece] = {}
@@ -84,7 +84,7 @@ class Reparser:
         return parts
 
     def forget(self, path: str) -> None:
-        """Forget a file."""
+        """Forget the parsed documents of a file."""
         self._pieces.pop(path, None)
         self._heads.pop(path, None)
 

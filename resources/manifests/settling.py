@@ -48,7 +48,7 @@ class Settling:
         """By directory: a tree is deleted file by file, so the time of the last one is that of all."""
 
     def add(self, path: str, state: State, now: float, *, whole: bool = False) -> None:
-        """Record a change at this moment; a file that is ``whole`` is due at once."""
+        """Record a change of a file that has to settle; a file that is ``whole`` is due at once."""
         directory = os.path.dirname(path)  # noqa: PTH120
         group = self._vanished.get(directory)
         if state is None:
@@ -65,7 +65,7 @@ class Settling:
         self._changed[path] = _Changed(state, first, now if whole else _due(first, now))
 
     def see(self, path: str, state: State, now: float) -> None:
-        """Record what a scan has found; the same as before changes nothing."""
+        """Record what a scan has found of a settling file; the same as before changes nothing."""
         if state is None:
             group = self._vanished.get(os.path.dirname(path))  # noqa: PTH120
             known = group is not None and path in group.paths
@@ -76,13 +76,13 @@ class Settling:
             self.add(path, state, now)
 
     def due(self, now: float) -> list[tuple[str, State]]:
-        """Return the files that `take` returns, without vanished files."""
+        """Return the settled files that `take` returns, without vanished files."""
         return [
             (path, changed.state) for path, changed in self._changed.items() if changed.due <= now
         ]
 
     def take(self, now: float) -> list[tuple[str, State]]:
-        """Return the files that are due, with their state at the last change."""
+        """Return the files that have settled, with their state at the last change."""
         changed = [path for path, changed in self._changed.items() if changed.due <= now]
         due = [(path, self._changed.pop(path).state) for path in changed]
         for directory in [name for name, group in self._vanished.items() if group.due <= now]:
@@ -91,7 +91,7 @@ class Settling:
 
     @property
     def next_due(self) -> float | None:
-        """When the next file is due; None without any."""
+        """When the next file has settled; None without any."""
         return min(
             map(_due_at, chain(self._changed.values(), self._vanished.values())), default=None
         )

@@ -97,21 +97,24 @@ class ManifestsSource:
         self._last_problems: tuple[SourceProblem, ...] = ()
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
-        """Return the events of one of its kinds; subscribers are isolated from each other."""
+        """Return the events of one of the kinds that the source reads from manifests.
+
+        Subscribers are isolated from each other.
+        """
         return isolated(self._events[kind.name])
 
     @property
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
-        """Emit all problems whenever they change."""
+        """Emit all problems of the source's manifests whenever they change."""
         return isolated(self._problems)
 
     @property
     def unread(self) -> Observable[dict[tuple[str, str], int]]:
-        """Emit the number of objects of each kind that is not read whenever one changes."""
+        """Emit the number of objects of each kind that the source of manifests does not read."""
         return isolated(self._unread)
 
     async def run(self) -> None:
-        """Read all files, then changed ones, until cancelled."""
+        """Read all manifests of the source, then changed ones, until cancelled."""
         scanned = await asyncio.to_thread(scan, self._roots)
         await self._read_large(scanned.files.items())
         for _ in self.read_found(scanned):
@@ -144,7 +147,7 @@ class ManifestsSource:
                 self._read_before[path] = sign, parsed
 
     def rescan(self) -> None:
-        """Look for changed files now: on file systems of which the kernel reports no changes."""
+        """Look for changed manifests now: where the kernel reports no changes."""
         self._notifications.request_scan()
 
     async def _scan(self) -> ScanResult:
@@ -170,7 +173,7 @@ class ManifestsSource:
         return scan_at if due is None else min(due, scan_at)
 
     def restore(self, files: Mapping[str, Sequence[tuple[str, Resource]]]) -> None:
-        """Provide each file's last valid objects from before the start, with their kinds.
+        """Provide each manifest file's last valid objects from before the start.
 
         A file that cannot be read or parsed keeps them; a file that is gone, empty or cut is treated as
         if that had just happened.
@@ -181,7 +184,7 @@ class ManifestsSource:
                 self._catalog.restore(path, rows)
 
     def kept(self) -> dict[str, list[tuple[str, Resource]]]:
-        """Return the objects in effect of each file of which a version was complete."""
+        """Return the objects in effect of each manifest file of which a version was complete."""
         return {
             path: [(kind, row) for (kind, _), row in self._catalog.objects(path).items()]
             for path in sorted(self._catalog)
@@ -189,7 +192,7 @@ class ManifestsSource:
         }
 
     def read_found(self, scanned: ScanResult) -> Iterator[None]:
-        """Read all files of a scan, in a step for each; emit a Replace of each kind."""
+        """Read all manifests of a scan, in a step for each; emit a Replace of each kind."""
         self._found = scanned
         self._causes.clear()
         now = self._clock()
@@ -205,7 +208,7 @@ class ManifestsSource:
         self._emit_problems()
 
     def compare(self, scanned: ScanResult) -> None:
-        """Compare a scan of the whole tree with the known files; changed ones have to settle."""
+        """Compare a scan of the source's tree with the known files; changed ones settle."""
         now = self._clock()
         for path, sign in scanned.files.items():
             if self._signatures.get(path) != sign:
@@ -237,7 +240,7 @@ class ManifestsSource:
         ]
 
     def note(self, change: Change) -> bool:
-        """Record a change at this moment; False if only a scan finds what has changed."""
+        """Record a change of the source's files; False if only a scan finds what it is."""
         path: str | None = os.path.join(change.directory, change.name)  # noqa: PTH118
         if change.directory not in self._found.directories:
             path = self._root_files.get((change.directory, change.name))
@@ -250,7 +253,7 @@ class ManifestsSource:
         return True
 
     def read_settled(self) -> None:
-        """Read the changed files that are quiet."""
+        """Read the source's changed manifests that are quiet."""
         now = self._clock()
         self._causes.clear()
         events: list[tuple[str, Event]] = []

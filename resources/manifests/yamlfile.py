@@ -43,7 +43,7 @@ class Document(NamedTuple):
     node: Any
 
     def line_of(self, path: str) -> int:
-        """Return the line of a field path such as ``spec.peers[0].name``, or of its nearest parent."""
+        """Return the line in a YAML file of a field such as ``spec.peers[0].name``, or its parent."""
         node, line = self.node, self.line
         for part in re.findall(r"[^.\[\]]+", path):
             node = _child(node, part)
@@ -144,7 +144,7 @@ def _check_depth(text: str) -> None:
 
 
 def parse_yaml(data: bytes) -> Iterator[Document]:
-    """Yield the documents that are not empty. Raises `YamlError`."""
+    """Yield the documents of a YAML file that are not empty. Raises `YamlError`."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -78,7 +78,7 @@ class BGPAdvertisement(MetalLBObject, frozen=True, kw_only=True):
 
 
 def advertisement_errors(row: BGPAdvertisement) -> Iterator[FieldError]:
-    """Yield the rules that an advertisement breaks, each on its own."""
+    """Yield the rules that a MetalLB BGPAdvertisement breaks, each on its own."""
     spec = row.spec
     lengths = (
         ("aggregationLength", spec.aggregation_length, 32),

@@ -170,7 +170,7 @@ def _hold_and_keepalive(spec: BGPPeerSpec) -> tuple[int | None, int | None]:
 
 
 def peer_errors(peer: BGPPeer) -> Iterator[FieldError]:
-    """Yield the rules that a peer breaks, each on its own."""
+    """Yield the rules that a MetalLB BGPPeer breaks, each on its own."""
     spec = peer.spec
     yield from _as_errors(spec)
     yield from _address_errors(spec)
@@ -317,7 +317,7 @@ class BGPPeerV1Beta1(Resource, frozen=True):
 
     @property
     def present(self) -> BGPPeer:
-        """The same peer of v1beta2; timers that are absent stay absent."""
+        """The same BGPPeer of v1beta2; timers that are absent stay absent."""
         spec = self.spec
         return BGPPeer(
             metadata=self.metadata,

@@ -35,7 +35,7 @@ class Community(MetalLBObject, frozen=True, kw_only=True):
 
 
 def community_errors(row: Community) -> Iterator[FieldError]:
-    """Yield the rules that the names break, each on its own."""
+    """Yield the rules that the names of a MetalLB Community break, each on its own."""
     for i, alias in enumerate(row.spec.communities):
         try:
             parse_community(alias.value)

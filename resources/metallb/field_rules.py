@@ -24,14 +24,14 @@ SELECTING: Final = frozenset(
 
 
 def twice_errors(texts: Iterable[str], path: str) -> Iterator[FieldError]:
-    """Yield an error for each text that a list has more than once."""
+    """Yield an error for each text that a list field of MetalLB's kinds has more than once."""
     for text, count in Counter(texts).items():
         if count > 1:
             yield FieldError(path, f"{shortened(text)} is listed {count} times")
 
 
 def selectors_errors(selectors: Sequence[LabelSelector], path: str) -> Iterator[FieldError]:
-    """Yield an error for each selector that cannot be, and for what is written twice.
+    """Yield the broken rules of fields with selectors, of MetalLB's kinds: invalid, or twice.
 
     Two selectors that mean the same, an expression that a selector has twice, and a value that an
     expression has twice (MetalLB: validateLabelSelectorDuplicate).
@@ -65,7 +65,7 @@ def _expression(requirement: LabelSelectorRequirement) -> object:
 
 
 def misplaced_errors(value: Any, spec: type[Struct]) -> Iterator[FieldError]:  # noqa: ANN401
-    """Yield an error for ``spec``, or a field of it, that is beneath ``metadata`` or beside ``spec``.
+    """Yield an error for a misplaced field of MetalLB's kinds: beneath metadata, beside spec.
 
     And for a misspelled field that selects.
 

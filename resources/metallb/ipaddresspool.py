@@ -81,7 +81,10 @@ class Block(NamedTuple):
 
 @lru_cache(maxsize=KEPT_BLOCKS)
 def block(text: str) -> Block:
-    """Parse a prefix (host bits are cut) or a range. Raises `ValueError` naming the rule."""
+    """Parse an entry of an IPAddressPool: a prefix (host bits are cut) or a range.
+
+    Raises `ValueError` naming the rule.
+    """
     first, dash, last = text.partition("-")
     if not dash:
         base, slash, length = text.partition("/")
@@ -112,19 +115,19 @@ def _address(text: str, part: str) -> ipaddress.IPv4Address | ipaddress.IPv6Addr
 
 
 def blocks(row: IPAddressPool) -> tuple[Block, ...]:
-    """Return the entries of a pool that was validated."""
+    """Return the entries of an IPAddressPool that was validated."""
     return tuple(map(block, row.spec.addresses))
 
 
 def overlapping(first: Block, second: Block) -> bool:
-    """True if two entries have an address in common."""
+    """True if two entries of IPAddressPools have an address in common."""
     return any(
         a.version == b.version and a.overlaps(b) for a in first.networks for b in second.networks
     )
 
 
 def pool_errors(row: IPAddressPool) -> Iterator[FieldError]:
-    """Yield the rules that a pool breaks, each on its own."""
+    """Yield the rules that a MetalLB IPAddressPool breaks, each on its own."""
     if not row.spec.addresses:
         yield FieldError("spec.addresses", "at least one prefix or range is required")
     ranges: list[tuple[int, Block]] = []

@@ -26,7 +26,7 @@ _V1BETA1: Final = ("v1beta1",)
 
 
 def node_selectors(row: BGPPeer | BGPAdvertisement) -> tuple[LabelSelector, ...]:
-    """Return the selectors of which one has to select a node; none: the object is for all nodes."""
+    """Return the node selectors of an object of MetalLB's kinds; none: it is for all nodes."""
     # An object whose node selectors are invalid concerns every node.
     broken = any(error.path.startswith("spec.nodeSelectors") for error in row.errors)
     return () if broken else row.spec.node_selectors

@@ -35,7 +35,7 @@ class MetalLBObject(Resource, frozen=True, kw_only=True):
 
     @property
     def broken_rules(self) -> tuple[FieldError, ...]:
-        """The rules that the object breaks."""
+        """The rules that an object of MetalLB breaks."""
         return self.errors
 
 
@@ -49,7 +49,7 @@ def decoder(
     broken: Callable[[tuple[LabelSelector, ...], Mapping[str, str]], Struct],
     former: Mapping[str, tuple[type[Resource], Callable[[Any], T]]] | None = None,
 ) -> Callable[[Any], T]:
-    """Return the conversion of a kind; ``former``: row type and conversion by former ``apiVersion``.
+    """Return how objects of a MetalLB kind become rows; ``former``: types by former ``apiVersion``.
 
     ``broken`` makes the spec of an object whose spec cannot be read, from its node selectors and its
     fields that are texts. The conversion raises `msgspec.ValidationError` only for impossible metadata.

@@ -59,7 +59,7 @@ class ClusterSubnet(NamedTuple):
 
     @property
     def version(self) -> int:
-        """4 or 6."""
+        """The IP version, 4 or 6, of a subnet in a CNI configuration."""
         return 6 if ":" in self.prefix else 4
 
 
@@ -80,7 +80,7 @@ def default_config() -> str:
 
 @functools.lru_cache(maxsize=8192)
 def parse_subnets(text: str, *, layer3: bool) -> tuple[ClusterSubnet, ...]:
-    """Parse subnets: ``10.0.0.0/16/24,...`` of a Layer3 network, plain prefixes of a Layer2 one.
+    """Parse the subnets of a CNI configuration: ``10.0.0.0/16/24,...``, plain for Layer2.
 
     Raises ValueError.
     """

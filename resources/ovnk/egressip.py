@@ -42,5 +42,5 @@ class EgressIP(Resource, frozen=True):
 
 
 def egress_ip_errors(row: EgressIP) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that an OVN-Kubernetes EgressIP breaks, beyond its schema."""
     yield from strict_selector_errors(row.spec.namespace_selector, "spec.namespaceSelector")

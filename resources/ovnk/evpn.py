@@ -41,7 +41,7 @@ class NetworkEvpn(Struct, frozen=True):
 
 
 def evpn_errors(evpn: NetworkEvpn, topology: str, path: str) -> Iterator[FieldError]:
-    """Yield the broken rules of the EVPN of a network with a topology."""
+    """Yield the rules that the EVPN of an OVN-Kubernetes network with a topology breaks."""
     if topology == "Layer2" and evpn.mac_vrf is None:
         yield FieldError(f"{path}.macVRF", "is required with topology Layer2")
     if topology == "Layer3":

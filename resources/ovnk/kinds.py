@@ -11,7 +11,7 @@ from resources.errors import FieldError
 from resources.kind import Kind
 from resources.ovnk.egressip import EgressIP, egress_ip_errors
 from resources.ovnk.managed_fields import ManagedMeta
-from resources.ovnk.nad import NetworkAttachmentDefinition
+from resources.ovnk.networkattachmentdefinition import NetworkAttachmentDefinition
 from resources.ovnk.networks import (
     ClusterUserDefinedNetwork,
     NetworkStatus,

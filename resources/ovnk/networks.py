@@ -175,7 +175,7 @@ class NetworkSpec(Struct, frozen=True):
 
     @property
     def role(self) -> str:
-        """Primary or Secondary."""
+        """The role of the user-defined network: Primary or Secondary."""
         layer = self.layer3 or self.layer2
         return layer.role if layer is not None else "Secondary"
 
@@ -232,7 +232,7 @@ class NetworkStatus(ConditionsStatus, frozen=True):
 
 
 def cluster_network_errors(row: ClusterUserDefinedNetwork) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a ClusterUserDefinedNetwork breaks, beyond its schema."""
     spec = row.spec
     yield from strict_selector_errors(spec.namespace_selector, "spec.namespaceSelector")
     network, path = spec.network, "spec.network"
@@ -260,7 +260,7 @@ def cluster_network_errors(row: ClusterUserDefinedNetwork) -> Iterator[FieldErro
 
 
 def user_network_errors(row: UserDefinedNetwork) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that a UserDefinedNetwork breaks, beyond its schema."""
     yield from _topology_errors(row.spec, ("Layer2", "Layer3"), "spec")
 
 

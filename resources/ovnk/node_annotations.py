@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from resources.errors import shortened
-from resources.ovnk.nad import PREFIX
+from resources.ovnk.networkattachmentdefinition import PREFIX
 
 SUBNETS: Final = f"{PREFIX}node-subnets"
 PRIMARY_ADDRESS: Final = f"{PREFIX}node-primary-ifaddr"
@@ -65,7 +65,7 @@ def _interface(text: Any) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface: 
 
 @functools.lru_cache(maxsize=_KEPT)
 def subnets(text: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the subnets of a host by network, without host bits, in the order of their texts."""
+    """Return a node's subnets by network from OVN-Kubernetes' annotation, without host bits."""
     return {
         name: tuple(sorted(str(_interface(text).network) for text in _texts(value, name)))
         for name, value in _object(text).items()
@@ -74,7 +74,7 @@ def subnets(text: str) -> Mapping[str, tuple[str, ...]]:
 
 @functools.lru_cache(maxsize=_KEPT)
 def primary_addresses(text: str) -> PrimaryAddresses:
-    """Return the addresses of the primary interface."""
+    """Return the addresses of the primary interface from a node's annotation."""
     content = _object(text)
     return PrimaryAddresses(_address(content, "ipv4", 4), _address(content, "ipv6", 6))
 
@@ -91,7 +91,7 @@ def _address(content: Mapping[str, Any], key: str, version: int) -> str | None:
 
 @functools.lru_cache(maxsize=_KEPT)
 def vteps(text: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the addresses of the node by VTEP, in order."""
+    """Return the addresses of the node by VTEP, from its annotation, in order."""
     by_vtep = {}
     for name, value in _object(text).items():
         ips = value.get("ips") if isinstance(value, dict) else None
@@ -109,13 +109,13 @@ def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 @functools.lru_cache(maxsize=_KEPT)
 def tunnel_ids(text: str) -> frozenset[str]:
-    """Return the networks with a tunnel ID."""
+    """Return the networks with a tunnel ID in a node's annotation."""
     return frozenset(_object(text))
 
 
 @functools.lru_cache(maxsize=_KEPT)
 def gateway_addresses(text: str) -> tuple[str, ...]:
-    """Return the addresses of the gateway of the default network, without lengths."""
+    """Return the default network's gateway addresses from a node's annotation."""
     gateway = _object(text).get("default")
     if not isinstance(gateway, dict):
         raise AnnotationError("has no default gateway")

@@ -160,12 +160,12 @@ class RouteAdvertisements(Resource, frozen=True):
 
     @property
     def broken_rules(self) -> tuple[FieldError, ...]:
-        """The rules that the object breaks."""
+        """The rules that the RouteAdvertisements object breaks."""
         return self.invalid
 
 
 def route_advertisements_errors(row: RouteAdvertisements) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that RouteAdvertisements break, and a schema cannot express."""
     spec = row.spec
     yield from strict_selector_errors(spec.node_selector, "spec.nodeSelector")
     selector = spec.frr_configuration_selector

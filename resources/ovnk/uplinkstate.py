@@ -40,7 +40,7 @@ class UplinkState(Resource, frozen=True):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the data of the host are complete."""
+        """True if the host's data in the UplinkState are complete."""
         return any(
             condition.type == "HostDataReady" and condition.status == "True"
             for condition in self.status.conditions

@@ -42,7 +42,7 @@ class VTEPStatus(ConditionsStatus, frozen=True):
 
 
 def vtep_errors(row: Vtep) -> Iterator[FieldError]:
-    """Yield the broken rules that a schema cannot express."""
+    """Yield the rules that an OVN-Kubernetes VTEP breaks, and a schema cannot express."""
     networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
     for i, text in enumerate(row.spec.cidrs):
         path = f"spec.cidrs[{i}]"

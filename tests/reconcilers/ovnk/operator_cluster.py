@@ -25,7 +25,7 @@ from reconcilers.ovnk.dialect import OvnkDialect
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.sliced_work import Slices, at_once
 from resources.kind import Kind
-from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
+from resources.ovnk.networkattachmentdefinition import ROUTE_ADVERTISEMENTS as KEY
 from resources.tables import Tables
 from statedb import Database
 

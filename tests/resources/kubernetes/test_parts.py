@@ -13,7 +13,7 @@ from resources.kubernetes import Selection, of_cluster, of_node
 from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.errors import Expired, InvalidResponse, StatusError
 from resources.kubernetes.lines import Lines
-from resources.kubernetes.wire import error_of, excerpt
+from resources.kubernetes.responses import error_of, excerpt
 from tests.support.kinds import ADVERTISEMENT, ENDPOINT_SLICE, KINDS, NODE, SECRET
 
 

@@ -139,6 +139,15 @@ def test_f57_a_file_that_is_replaced_by_renaming_acts_at_once(tmp_path: Path) ->
     assert set(tree.observer.labels) == {"n0"}
 
 
+def test_a_message_about_a_single_object_is_in_the_singular(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(node("a"))
+    tree = Directory(tmp_path)
+    (tmp_path / "a.yaml").write_text("")
+    tree.rescan()
+    (message,) = tree.messages
+    assert "is empty; its object is kept until this has lasted for 60 s" in message
+
+
 def empty(tree: Path) -> None:
     for file in tree.glob("*.yaml"):
         file.unlink()

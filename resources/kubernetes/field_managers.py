@@ -19,7 +19,7 @@ OWNED_PARTS: Final = (("f:spec",), ("f:metadata", "f:ownerReferences"))
 def adopted(
     entries: Sequence[Mapping[str, Any]], manager: str, api_version: str
 ) -> list[JsonObject] | None:
-    """Return the entries with `OWNED_PARTS` in one entry of ``manager``; None if they are already."""
+    """Return managed fields with `OWNED_PARTS` moved to ``manager``; None if they are already."""
     kept: list[JsonObject] = []
     mine: JsonObject = {}
     applied: JsonObject = {}
@@ -52,7 +52,7 @@ def adopted(
 
 
 def annotations_of(entries: Sequence[Mapping[str, Any]], manager: str) -> frozenset[str]:
-    """Return the keys of the annotations that a manager has applied."""
+    """Return the keys of the annotations that a field manager has applied."""
     names: set[str] = set()
     for entry in entries:
         if (entry.get("manager"), entry.get("operation")) == (manager, "Apply"):

@@ -110,7 +110,7 @@ class Status(Struct, frozen=True):
 
 
 def decode(octets: bytes | msgspec.Raw, shape: type[T], what: str) -> T:
-    """Decode one document. Raises `InvalidResponse`."""
+    """Decode a response of the API server: one document. Raises `InvalidResponse`."""
     try:
         return msgspec.json.decode(octets, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -118,7 +118,7 @@ def decode(octets: bytes | msgspec.Raw, shape: type[T], what: str) -> T:
 
 
 async def check(response: aiohttp.ClientResponse) -> None:
-    """Raise for a response that is an error, or not JSON."""
+    """Raise for an HTTP response that is an error, or not JSON."""
     if response.status != 200:
         body = await read_limited_body(response, ERROR_BODY)
         raise error_of(response.status, body, response.headers.get("Retry-After"))
@@ -127,12 +127,12 @@ async def check(response: aiohttp.ClientResponse) -> None:
 
 
 def expired(status: Status) -> bool:
-    """True if a Status reports that a resource version has expired."""
+    """True if a response's Status reports that a resource version has expired."""
     return status.code == 410 or status.reason in ("Expired", "Gone")
 
 
 def error_of(code: int, body: bytes, retry_after: str | None) -> KubernetesError:
-    """Return the error of a response with an HTTP status other than 200."""
+    """Decode an HTTP response with a status other than 200 to its error."""
     try:
         status = msgspec.json.decode(body, type=Status)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -144,7 +144,7 @@ def error_of(code: int, body: bytes, retry_after: str | None) -> KubernetesError
 
 
 def error_of_event(raw: msgspec.Raw) -> KubernetesError:
-    """Return the error of an ERROR event."""
+    """Decode the response's Status in an ERROR event of a watch to its error."""
     status = decode(raw, Status, "a Status")
     if expired(status):
         return Expired(_plain(status.message))
@@ -156,7 +156,7 @@ def _wait(status: Status) -> float:
 
 
 def excerpt(body: bytes) -> str:
-    """Return the beginning of a text that is not one of the API, on one line."""
+    """Return the beginning of a response that is not one of the API, on one line."""
     text = body[: EXCERPT * 4].decode("utf-8", "replace").strip()
     return "a web page" if text.lower().startswith(("<!doctype", "<html")) else _plain(text)
 

@@ -34,7 +34,7 @@ class CustomResourceDefinition(Resource, frozen=True):
     spec: DefinitionSpec = DefinitionSpec()
 
     def has_field(self, version: str, *path: str) -> bool:
-        """True if a version has a field; items of lists are passed on the way to it."""
+        """True if a version of the definition has a field; items of lists are passed."""
         for row in self.spec.versions:
             if row.name == version:
                 return _has(row.schema.open_api, path)

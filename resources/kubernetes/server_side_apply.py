@@ -20,10 +20,10 @@ class ApplyClient(Protocol):
     """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     async def apply(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Apply fields of an object."""
+        """Apply fields of an object, server-side."""
 
     async def adopt(self, path: str) -> bool:
-        """Transfer other managers' fields to ours; False if there are none."""
+        """Transfer other managers' fields to ours, for a server-side apply; False without any."""
 
 
 async def apply_owned(
@@ -34,7 +34,7 @@ async def apply_owned(
     *,
     on_adopted: Callable[[], None],
 ) -> dict[str, Any]:
-    """Apply an object, and remove what other managers have in its spec and owners.
+    """Apply an object server-side, and remove what other managers have in spec and owners.
 
     Returns the object as the API server answers it; calls ``on_adopted`` when fields have been
     transferred. Raises `KubernetesError`.

@@ -1,4 +1,4 @@
-"""The limits that several of Cilium's kinds share, as annotations."""
+"""Rules of fields that several of Cilium's kinds share: limits as annotations, unique names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ConnectRetryTime = Annotated[
 
 
 def duplicate_errors(names: Iterable[str], path: str) -> Iterator[FieldError]:
-    """Yield an error for each name that a list-map has more than once."""
+    """Yield an error for each name that a list field of Cilium's kinds has more than once."""
     for name, count in Counter(names).items():
         if count > 1:
             yield FieldError(path, f"name {name!r} is used {count} times; it has to be unique")

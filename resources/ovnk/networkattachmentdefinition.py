@@ -37,7 +37,7 @@ class NetworkAttachmentDefinition(Resource, frozen=True):
 
     @property
     def cluster_network(self) -> str | None:
-        """The name of the ClusterUserDefinedNetwork that controls it, if one does."""
+        """The ClusterUserDefinedNetwork that controls the definition, by name."""
         for owner in self.metadata.owner_references:
             if owner.controller and owner.kind == "ClusterUserDefinedNetwork":
                 return owner.name if owner.api_version == "k8s.ovn.org/v1" else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resources.kubernetes.ownership import adopted, annotations_of
+from resources.kubernetes.field_managers import adopted, annotations_of
 
 OWNERS: dict[str, Any] = {"f:ownerReferences": {".": {}, 'k:{"uid":"old"}': {}}}
 SPEC: dict[str, Any] = {
