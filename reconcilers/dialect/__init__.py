@@ -13,7 +13,7 @@ Two ways from objects to routes, on purpose different:
 """
 
 from reconcilers.dialect.admission import Admission, node_grouping
-from reconcilers.dialect.candidate import Candidate, Target, explanation_of
+from reconcilers.dialect.candidate import Candidate
 from reconcilers.dialect.compat_metrics import (
     CompatHistogram,
     CompatMetric,
@@ -42,18 +42,20 @@ from reconcilers.dialect.diagnosis import (
 )
 from reconcilers.dialect.explanation import (
     Explanation,
+    Target,
     dialect_explanation,
     explain_selected,
     explained_kinds,
+    explanation_of,
 )
-from reconcilers.dialect.extension import Extension
+from reconcilers.dialect.extension import Extension, extended
 from reconcilers.dialect.feed import (
-    Beside,
     Feed,
+    FeedConflicts,
+    FeedRelations,
     Objects,
     Outcome,
     Reasons,
-    Relations,
     Translated,
     Translation,
 )
@@ -77,7 +79,7 @@ from reconcilers.dialect.node_object import (
 )
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext, ReportedStatuses
 from reconcilers.dialect.operation import ConditionMetric, Operation, operate, operated_tables
-from reconcilers.dialect.protocol import Dialect, extended
+from reconcilers.dialect.protocol import Dialect
 from reconcilers.dialect.route_source import (
     EVERYTHING,
     Address,
@@ -120,7 +122,6 @@ __all__ = [
     "Answer",
     "ApiPath",
     "Ask",
-    "Beside",
     "Candidate",
     "Check",
     "ClusterAddresses",
@@ -144,6 +145,8 @@ __all__ = [
     "Explanation",
     "Extension",
     "Feed",
+    "FeedConflicts",
+    "FeedRelations",
     "FeederError",
     "Feeding",
     "Finding",
@@ -172,7 +175,6 @@ __all__ = [
     "Reasons",
     "RefusedError",
     "Rejected",
-    "Relations",
     "Rendering",
     "ReportContext",
     "ReportedAdvertisements",

@@ -85,7 +85,7 @@ class NodeEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def peers(self) -> Sequence[Json]:
-        """The sessions."""
+        """The sessions of a node, as evidence for any dialect's diagnosis."""
         peers: Sequence[Json] = self.status.get("peers", ())
         return peers
 
@@ -101,7 +101,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answered(self) -> tuple[NodeEvidence, ...]:
-        """The nodes whose agents answer."""
+        """The nodes whose agents have answered, as evidence for any dialect's diagnosis."""
         return tuple(node for node in self.nodes if not node.error)
 
 
@@ -141,7 +141,7 @@ class Diagnosis(Extension, frozen=True):
 def condition_check(
     name: str, question: str, kinds: Mapping[Kind[Any], Mapping[Bad, str]]
 ) -> Diagnosis:
-    """Return the check of conditions; ``kinds``: the remedy by what a condition must not be."""
+    """Return any dialect's diagnosis that checks conditions; ``kinds``: remedies by bad condition."""
     remedies = {kind.name: types for kind, types in kinds.items()}
 
     def run(evidence: Evidence) -> Iterator[Finding]:
@@ -155,7 +155,7 @@ def condition_check(
 
 
 def object_name(kind: str, value: Json) -> str:
-    """Return the name of an object as messages have it."""
+    """Return the name of an object in JSON, for a finding of any dialect's diagnosis."""
     metadata = value.get("metadata", {})
     return "/".join(filter(None, (kind, metadata.get("namespace"), metadata.get("name"))))
 

@@ -3,18 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reconcilers.dialect.candidate import Candidate, Target, explanation_of
+from reconcilers.dialect.candidate import Candidate
 from reconcilers.dialect.compilation import NodeContext
 from reconcilers.dialect.extension import Extension
 from reconcilers.dialect.route_source import KindSource
-from reconcilers.model import Peer, RouteExplanation
+from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from resources.kind import Kind, NodeSelectors
+from speaker.nlri import Family
 from statedb import Snapshot
 
 if TYPE_CHECKING:
     from reconcilers.dialect.protocol import Dialect
+
+
+class Target(NamedTuple):
+    """The subject of an explanation: a prefix, an address, or an object."""
+
+    text: str
+    prefix: tuple[Family, bytes] | None = None
+    kind: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+
+    def names(self, ref: ObjectRef) -> bool:
+        """True if the target of an explanation is this object."""
+        return (
+            self.name == ref.name
+            and self.kind in (None, ref.kind)
+            and self.namespace in (None, ref.namespace)
+        )
+
+
+def explanation_of(
+    candidate: Candidate,
+    reason: str,
+    message: str = "",
+    *,
+    advertised: tuple[bytes, ...] = (),
+    rule: ObjectRef | None = None,
+) -> RouteExplanation:
+    """Return the explanation of a candidate of any dialect, without the instance and the peer."""
+    return RouteExplanation(
+        instance=None,
+        peer=None,
+        object=candidate.object,
+        type=candidate.type,
+        family=candidate.family,
+        nlri=candidate.nlri,
+        advertised=advertised,
+        reason=reason,
+        message=message,
+        rule=rule,
+    )
 
 
 def of_kind_sources(
@@ -24,14 +66,14 @@ def of_kind_sources(
     _rules: Mapping[str, Any],
     _target: Target | None,
 ) -> Iterator[Candidate]:
-    """Yield the candidates of every `KindSource`."""
+    """Yield the candidates of every `KindSource` for an explanation, whatever the dialect."""
     for source in dialect.sources:
         if isinstance(source, KindSource):
             yield from source.candidates(snapshot)
 
 
 def explain_selected(candidate: Any, peer: Peer, rules: Any) -> RouteExplanation:  # noqa: ANN401
-    """Explain a candidate of a `KindSource`: advertised as it is, if the rules select it."""
+    """Return the explanation of a `KindSource`'s candidate: advertised, if rules select it."""
     selection = None if rules is None else candidate.select(rules)
     reason, message = "Advertised", ""
     if selection is None:
@@ -71,5 +113,5 @@ def dialect_explanation(dialect: Dialect | type[Dialect]) -> Explanation:
 
 
 def explained_kinds(dialects: Iterable[Dialect | type[Dialect]]) -> dict[str, str]:
-    """Return the kinds that dialects explain beside Services, by alias."""
+    """Return the kinds of which dialects have an explanation beside Services, by alias."""
     return {k: v for dialect in dialects for k, v in dialect_explanation(dialect).kinds.items()}

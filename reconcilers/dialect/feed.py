@@ -48,15 +48,15 @@ class Translation(NamedTuple):
     """The tables that ``further`` depends on, beside the compilation's."""
 
 
-class Beside(Protocol):
+class FeedConflicts(Protocol):
     """A growing set of objects that are accepted, and the conflicts of others with them."""
 
     def take(self, ref: ObjectRef) -> None:
-        """Add an object; one of another dialect has no effect."""
+        """Add an accepted object of any feed; one of another dialect has no effect."""
         ...
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
-        """Iterate over the objects with which another one conflicts; an object may come twice."""
+        """Yield the accepted objects of a feed with which another conflicts; one may come twice."""
         ...
 
 
@@ -69,31 +69,31 @@ class Reasons(NamedTuple):
     """Without these: about it and younger ones, which were accepted while it waited for references."""
 
 
-class Relations(Protocol):
+class FeedRelations(Protocol):
     """References and conflicts among the objects of a feed that its units do not have."""
 
     @property
     def ages(self) -> Mapping[ObjectRef, Age]:
-        """All objects, also without a unit."""
+        """The ages of all objects of a feed, also of objects without a unit."""
         ...
 
     @property
     def wrong(self) -> AbstractSet[ObjectRef]:
-        """The objects that are not in effect whatever the others are; they have no unit."""
+        """The objects of a feed that are never in effect; they have no unit."""
         ...
 
     @property
     def references(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
-        """The references of objects that have any."""
+        """The references of the objects of a feed that have any."""
         ...
 
     @property
     def referents(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
-        """The keys by which other objects refer to an object."""
+        """The keys by which other objects of a feed refer to an object."""
         ...
 
-    def beside(self, environment: AbstractSet[ObjectRef]) -> Beside:
-        """Return an empty set of objects.
+    def beside(self, environment: AbstractSet[ObjectRef]) -> FeedConflicts:
+        """Return an empty set of accepted objects of a feed.
 
         ``environment`` are all that may be accepted: two objects may conflict only where a third one
         is among these.
@@ -101,11 +101,11 @@ class Relations(Protocol):
         ...
 
     def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
-        """Yield why each of the other objects is not in effect, where the reason is known here."""
+        """Yield why each other object of a feed is not in effect, where the feed knows the reason."""
         ...
 
 
-class Unrelated:
+class UnrelatedFeed:
     """The relations of objects that have none beside their units."""
 
     ages: Mapping[ObjectRef, Age] = {}
@@ -113,19 +113,19 @@ class Unrelated:
     references: Mapping[ObjectRef, frozenset[Hashable]] = {}
     referents: Mapping[ObjectRef, frozenset[Hashable]] = {}
 
-    def beside(self, environment: AbstractSet[ObjectRef]) -> Unrelated:  # noqa: ARG002
-        """Return itself: there are no conflicts."""
+    def beside(self, environment: AbstractSet[ObjectRef]) -> UnrelatedFeed:  # noqa: ARG002
+        """Return itself: objects of a feed without relations have no conflicts."""
         return self
 
     def take(self, ref: ObjectRef) -> None:
-        """Do nothing."""
+        """Accept an object of a feed without relations: nothing to do."""
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:  # noqa: ARG002
-        """Iterate over nothing."""
+        """Yield no conflicts: the objects of the feed have no relations."""
         return iter(())
 
     def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:  # noqa: ARG002
-        """Iterate over nothing."""
+        """Yield no reasons: the objects of the feed have no relations."""
         return iter(())
 
 
@@ -158,7 +158,7 @@ class Feed:
         return cls(of_objects)
 
     def units(self, objects: Objects) -> Iterable[Translated]:
-        """Translate some of the objects, without the rules of their routes."""
+        """Translate some objects of the feed, without the rules of their routes."""
         return [translated for of_object in objects.values() for translated in of_object]
 
     def translation(
@@ -167,15 +167,15 @@ class Feed:
         objects: Objects,
         others: Iterable[Any],  # noqa: ARG002
     ) -> Translation | Slices[Translation]:
-        """Translate objects that are in effect, with the rules of their routes; many in slices.
+        """Translate the feed's objects that are in effect, with the rules of their routes.
 
         ``others`` are the rows of the dialect that is fed, of its own objects and of other feeds.
         """
         return Translation(list(self.units(objects)))
 
-    def relations(self) -> Relations:
-        """Return the references and conflicts that the units do not have."""
-        return Unrelated()
+    def relations(self) -> FeedRelations:
+        """Return the references and conflicts among the feed's objects that units do not have."""
+        return UnrelatedFeed()
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -46,7 +46,7 @@ class Feeding:
 
     @property
     def groups(self) -> tuple[frozenset[str], ...]:
-        """The names of the dialects, those together that feed each other."""
+        """The names of the dialects, grouped with the dialects that they feed."""
         groups: dict[str, set[str]] = {}
         for dialect in reversed(list(self.dialects.values())):
             # A dialect that is fed comes after its feeders, here before them.
@@ -57,11 +57,11 @@ class Feeding:
         return tuple({min(group): frozenset(group) for group in groups.values()}.values())
 
     def feeders(self, dialect: Dialect) -> tuple[Dialect, ...]:
-        """Return the dialects that feed one."""
+        """Return the dialects that feed a dialect."""
         return self._feeders[dialect.name]
 
     def merging(self, dialect: Dialect) -> Dialect | None:
-        """Return the dialect that merges the objects of this one."""
+        """Return the dialect that merges the objects of a dialect that feeds it."""
         return self.dialects.get(dialect.feeds or "")
 
     def route_sources(self, dialect: Dialect) -> tuple[RouteSource, ...]:
@@ -78,7 +78,7 @@ class Feeding:
     def node_context(
         self, dialect: Dialect, context: NodeContext, compiled: Mapping[str, NodeIntent]
     ) -> NodeContext:
-        """Return the context in which a dialect is compiled for a node.
+        """Return the context in which a dialect is compiled for a node, with its feeders.
 
         ``compiled`` is what other dialects were compiled to, by name; a missing one feeds
         nothing.
@@ -100,7 +100,7 @@ class Feeding:
         snapshot: Snapshot,
         operated: Mapping[str, ClusterIntent],
     ) -> ClusterContext:
-        """Return the context in which the operator's part of a dialect runs on a snapshot.
+        """Return the context of a dialect's operator part, with its feeders' objects.
 
         What feeds it is compiled node by node, when it is needed; `FeederError` where it cannot be.
         ``operated`` is what dialects have returned, fed dialects before their feeders.

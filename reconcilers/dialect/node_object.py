@@ -45,11 +45,11 @@ class NodeObjectKind(msgspec.Struct, frozen=True):
     """True if the agent's Pod owns the objects, as far as it is in their namespace; else the Node."""
 
     def name_for(self, node: str) -> str:
-        """Return the name of the object of a node; empty for objects with labels."""
+        """Return the name of the object of a kind that an agent writes about its own node."""
         return self.name.replace(NODE, node)
 
     def generated_name(self, node: str) -> str:
-        """Return the beginning of the names of a node's objects."""
+        """Return how the names begin of the objects that an agent writes about its own node."""
         return self.generate_name.replace(NODE, node)
 
 
@@ -76,7 +76,7 @@ class NodeObjectKey(NamedTuple):
 
 
 def key_of(kind: NodeObjectKind, row: NodeObject) -> NodeObjectKey:
-    """Return the key of an object."""
+    """Return the key of a node object that an agent writes."""
     return NodeObjectKey(row.kind, tuple(row.labels.get(label, "") for label in kind.identity))
 
 

@@ -48,14 +48,14 @@ class ConditionMetric(Extension, frozen=True):
 
 
 def operate(dialect: Dialect, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:
-    """Run the operator's part of a dialect; a dialect without one generates nothing."""
+    """Run the operation (the operator's part) of any dialect; one without it generates nothing."""
     for operation in dialect.each(Operation):
         return (yield from sliced(operation.operate(dialect, snapshot, context)))
     return ClusterIntent()
 
 
 def operated_tables(dialect: Dialect) -> tuple[Table[Any], ...]:
-    """Return the tables whose changes make the operator's part of a dialect due."""
+    """Return the tables whose changes make the operation of any dialect due."""
     followed = [kind for operation in dialect.each(Operation) for kind in operation.follows]
     kinds = (*dialect.read(dialect.options, operator=True), *followed)
     return tuple(map(dialect.tables.of, kinds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final, TypeVar, final
 
 from reconcilers.dialect.compilation import (
@@ -22,7 +22,6 @@ from resources.option_declarations import Options
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
-D = TypeVar("D", bound="Dialect")
 E = TypeVar("E", bound=Extension)
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*")
@@ -74,25 +73,25 @@ class Dialect:
     @property
     @final
     def import_rules(self) -> tuple[PrefixRule, ...]:
-        """Prefixes that an option accepts from all peers, where the API has no field for them."""
+        """Prefixes that an option of the dialect accepts from all peers, where its API cannot."""
         return self.options.import_rules if isinstance(self.options, ImportOptions) else ()
 
     @property
     @final
     def wants_routes_installed(self) -> bool:
-        """True if received routes belong into the kernel by its API, or by its options."""
+        """True if received routes belong into the kernel, by the dialect's API or options."""
         return self.installs_routes or bool(self.import_rules)
 
     @classmethod
     @final
     def each(cls, extension: type[E]) -> tuple[E, ...]:
-        """Return the extensions of a type."""
+        """Return the dialect's extensions of a type."""
         return tuple(member for member in cls.extensions if isinstance(member, extension))
 
     @classmethod
     @final
     def read(cls, options: Options, *, operator: bool) -> tuple[Kind[Any], ...]:
-        """Return the kinds that an agent, or the operator, reads of an API server with its options."""
+        """Return the dialect's kinds that an agent, or the operator, reads with its options."""
         optional = [kinds for kinds in cls.each(OptionalKinds) if kinds.operator is operator]
         unread = {kind for kinds in optional if not kinds.when(options) for kind in kinds.kinds}
         kinds = cls.cluster_kinds if operator else cls.kinds
@@ -101,7 +100,7 @@ class Dialect:
     @classmethod
     @final
     def all_kinds(cls) -> Kinds:
-        """Return the kinds that programs read, and the kinds that an agent writes."""
+        """Return the dialect's kinds that programs read, and that an agent writes."""
         written = (kind.kind for own in cls.each(WrittenObjects) for kind in own.kinds)
         return Kinds(cls.kinds, cls.cluster_kinds, written)
 
@@ -109,13 +108,13 @@ class Dialect:
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make `compile` due; by default the tables of all its own kinds."""
+        """The tables whose changes make `compile` due; by default of all the dialect's kinds."""
         return tuple(self.tables.of(kind) for kind in self.kinds if kind.custom)
 
     def compile(
         self, _snapshot: Snapshot, _context: NodeContext, /
     ) -> NodeIntent | Slices[NodeIntent]:
-        """Compile the objects of a snapshot for one node; in slices where it takes long.
+        """Compile the dialect's objects in a snapshot for one node; in slices where it takes long.
 
         Nothing may be kept by a revision: the admission review compiles snapshots that never become
         present ones.
@@ -123,7 +122,7 @@ class Dialect:
         return NodeIntent()
 
     def join(self, contributions: Sequence[Contribution]) -> Attributes:
-        """Join the attributes of several contributions to one prefix, whatever their order.
+        """Join the attributes of several contributions to one prefix, by the dialect's rule.
 
         Raises `JoinConflictError` where they contradict each other: the prefix is not advertised.
         """
@@ -132,8 +131,3 @@ class Dialect:
         from reconcilers.dialect.join import united
 
         return united(contribution.attributes for contribution in contributions)
-
-
-def extended(dialects: Iterable[D], extension: type[E]) -> list[tuple[D, E]]:
-    """Return the extensions of a type that dialects have, each with its dialect."""
-    return [(dialect, own) for dialect in dialects for own in dialect.each(extension)]

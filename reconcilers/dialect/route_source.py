@@ -76,32 +76,32 @@ class RouteSource(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in logs and traces."""
+        """The name of the route source in logs and traces."""
         ...
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes affect contributions."""
+        """The tables whose changes affect contributions of the route source."""
         ...
 
     def affected(
         self, table: Table[Any], changes: Sequence[Change[Any]]
     ) -> Iterable[Key] | Everything:
-        """Return the keys of the objects whose contributions the changes of a table may affect."""
+        """Return the keys of a route source's objects that changes of a table may affect."""
         ...
 
     def keys(self, snapshot: Snapshot, rules: Sequence[Any], /) -> Iterable[Key]:
-        """Return the keys of all objects that may contribute to route sets with these rules."""
+        """Return the keys of all objects of a route source that may contribute by these rules."""
         ...
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:
-        """Return the object that its contributions name as their origin."""
+        """Return the object that contributions of the route source name as their origin."""
         ...
 
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any]
     ) -> Iterator[Contributed | Rejected]:
-        """Yield what one object contributes to route sets with these rules, and its problems.
+        """Yield what one object of the route source contributes by these rules, and its problems.
 
         An exception becomes a problem of the object, which then contributes nothing.
         """
@@ -120,7 +120,7 @@ class PrefixSource(RouteSource, Protocol):
         rules: Sequence[Any],
         prefixes: AbstractSet[tuple[Family, bytes]],
     ) -> Iterator[Contributed | Rejected]:
-        """As `contributions`, of these prefixes alone."""
+        """Yield a route source's `contributions` to these prefixes alone."""
         ...
 
 
@@ -147,7 +147,7 @@ class Address(NamedTuple):
 
 
 def service_address(candidate: Candidate) -> ServiceAddress | None:
-    """Return the address that a Service names, for the rules; None of anything else."""
+    """Return the Service address of a route source's candidate; None of anything else."""
     field, nlri = candidate.service_field, candidate.nlri
     if field is None or nlri is None:
         return None
@@ -167,19 +167,19 @@ class RowSource(Generic[T]):
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """The table of the kind."""
+        """The table of the route source's kind."""
         return (self._table,)
 
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
-        """Return the changed objects."""
+        """Return the changed rows of the route source's kind, by key."""
         return [change.row.key for change in changes]
 
     def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
-        """Return the keys of all objects."""
+        """Return the keys of all rows of the route source's kind."""
         return [row.key for row in self._table.all(snapshot)]
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
-        """Return the object."""
+        """Return the object of a row, for a route source."""
         namespace, name = cast("ObjectKey", key)
         return ObjectRef(self._kind.name, namespace, name)
 
@@ -209,7 +209,7 @@ class KindSource(RowSource[T]):
         key: Key,
         rules: Sequence[Any],
     ) -> Iterator[Contributed]:
-        """Yield the addresses of one object that rules select; nothing if it is gone."""
+        """Yield the addresses of one object that rules select, as route source of a kind."""
         row = self._table.get(snapshot, key)
         if row is None:
             return
@@ -224,7 +224,7 @@ class KindSource(RowSource[T]):
                 yield Contributed(rule.name, address.family, address.nlri, contribution, named)
 
     def candidates(self, snapshot: Snapshot) -> Iterator[Address]:
-        """Yield the addresses of all objects, each with what selects it."""
+        """Yield the addresses of all objects of the route source's kind, with their selection."""
         for row in self._table.all(snapshot):
             select = partial(self._select_with, row)
             yield from (address._replace(select=select) for address in self._addresses(row))

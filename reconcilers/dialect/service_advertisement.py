@@ -16,19 +16,25 @@ class ServiceAdvertisement(Protocol):
     """The objects and statuses of one moment."""
 
     def read(self, kind: Kind[Any], value: Mapping[str, Any]) -> None:
-        """Add an object of `ServiceStatuses.kinds`. Raises msgspec.ValidationError, ResourceError."""
+        """Add an object or status that decides about the advertisement of Services.
+
+        Raises msgspec.ValidationError or ResourceError where it cannot be decoded.
+        """
         ...
 
     def selected(self, service: Service) -> tuple[str, ...]:
-        """Return the addresses of a Service that are to be advertised."""
+        """Return the addresses of a Service that are selected for advertisement."""
         ...
 
     def follows_endpoints(self, service: Service) -> bool:
-        """Return whether it depends on a Service's EndpointSlices which node advertises it."""
+        """True if EndpointSlices decide which node advertises a Service."""
         ...
 
     def advertised(self, service: Service, slices: Sequence[EndpointSlice]) -> AbstractSet[str]:
-        """Return the selected addresses that a node advertises; ``slices`` only if they matter."""
+        """Return the selected addresses of a Service that a node advertises.
+
+        ``slices`` are given only if `follows_endpoints` is true.
+        """
         ...
 
 

@@ -31,11 +31,11 @@ class ServiceSource(ABC):
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """Services and EndpointSlices."""
+        """The tables of a source of Services: Services and EndpointSlices."""
         return (self._tables.services, self._tables.endpoint_slices)
 
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:
-        """Return the Services, and the Services that EndpointSlices belong and belonged to."""
+        """Return the Services, and the Services of EndpointSlices, that changes affect."""
         if table is self._tables.services:
             return [change.row.key for change in changes]
         keys: list[Key] = []
@@ -54,18 +54,18 @@ class ServiceSource(ABC):
         return keys
 
     def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
-        """Return the keys of all Services."""
+        """Return the keys of all Services of the source."""
         return (service.key for service in self._tables.services.all(snapshot))
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
-        """Return the Service."""
+        """Return the Service of the source."""
         namespace, name = cast("ObjectKey", key)
         return ObjectRef("Service", namespace, name)
 
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any]
     ) -> Iterator[Contributed | Rejected]:
-        """Yield what one Service contributes; nothing if it is gone."""
+        """Yield what one Service of any dialect's source contributes; nothing if gone."""
         service = self._tables.services.get(snapshot, key)
         if service is None:
             return
@@ -80,4 +80,4 @@ class ServiceSource(ABC):
         context: NodeContext,
         rules: Sequence[Any],
     ) -> Iterator[Contributed | Rejected]:
-        """Yield what one Service contributes to route sets with these rules."""
+        """Yield what one Service contributes to route sets with any dialect's rules."""

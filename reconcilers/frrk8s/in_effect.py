@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from reconcilers.dialect import Feed, Objects, Outcome, Relations, Translated, Translation
+from reconcilers.dialect import Feed, FeedRelations, Objects, Outcome, Translated, Translation
 from reconcilers.frrk8s.claims import Resolve
 from reconcilers.frrk8s.isolation import Isolated, JointRelations, isolated
 from reconcilers.frrk8s.merge import Merge, Merger
@@ -122,7 +122,7 @@ class NodeObjects(NamedTuple):
 
     def _isolated(self, pieces: Pieces) -> Slices[InEffect]:
         """Isolate the objects that conflict with older ones, of whichever dialect."""
-        given_relations: dict[str, Relations] = {}
+        given_relations: dict[str, FeedRelations] = {}
         for name, of_feed in self.feeds.items():
             given_relations[name] = of_feed.relations()
             if pieces.fill_slice(len(of_feed.objects)):

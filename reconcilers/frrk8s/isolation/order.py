@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from reconcilers.dialect import Beside
+from reconcilers.dialect import FeedConflicts
 from reconcilers.frrk8s.claims import (
     Claim,
     Resolve,
@@ -92,7 +92,7 @@ class _Accepted(NamedTuple):
     """Objects that agree, the oldest first, and the others with which each of them disagrees."""
 
     objects: dict[ObjectRef, IsolatedObject]
-    beside: Beside
+    beside: FeedConflicts
     values: Mapping[Subject, Any]
     rejected: Sequence[IsolatedObject]
 
@@ -181,7 +181,7 @@ class _Isolation:
 
     def _beside(
         self, taken: Iterable[ObjectRef], present: Iterable[IsolatedObject]
-    ) -> Slices[Beside]:
+    ) -> Slices[FeedConflicts]:
         """Return the taken objects of feeding dialects."""
         refs = list(taken)
         beside = self._relations.beside({*refs, *(member.ref for member in present)})
@@ -239,7 +239,7 @@ class _Isolation:
         return _Accepted(agreeing, beside, values, rejected)
 
     def _contradicts(
-        self, member: IsolatedObject, values: Mapping[Subject, Any], beside: Beside
+        self, member: IsolatedObject, values: Mapping[Subject, Any], beside: FeedConflicts
     ) -> bool:
         if _contradicts(self._claims[member.ref], values):
             return True

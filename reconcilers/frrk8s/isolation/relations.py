@@ -7,14 +7,14 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from reconcilers.age import Age
-from reconcilers.dialect import Beside, Relations
+from reconcilers.dialect import FeedConflicts, FeedRelations
 from reconcilers.model import ObjectRef
 
 
 class JointRelations:
-    """The relations of the objects of several feeds (`reconcilers.dialect.Relations`)."""
+    """The relations of the objects of several feeds (`reconcilers.dialect.FeedRelations`)."""
 
-    def __init__(self, of_feeds: Mapping[str, Relations]) -> None:
+    def __init__(self, of_feeds: Mapping[str, FeedRelations]) -> None:
         self.of_feeds = of_feeds
         self.ages: dict[ObjectRef, Age] = {}
         self.wrong: set[ObjectRef] = set()
@@ -49,7 +49,7 @@ def _named(
 class _Beside:
     """The accepted objects of all feeds."""
 
-    def __init__(self, of_objects: Mapping[ObjectRef, Beside]) -> None:
+    def __init__(self, of_objects: Mapping[ObjectRef, FeedConflicts]) -> None:
         self._of_objects = of_objects
 
     def take(self, ref: ObjectRef) -> None:

@@ -22,7 +22,7 @@ def _rules(valid: ValidObjects, environment: AbstractSet[ObjectRef]) -> tuple[Ru
 
 
 class ObjectsBeside:
-    """The objects that are taken (`reconcilers.dialect.Beside`)."""
+    """The objects that are taken (`reconcilers.dialect.FeedConflicts`)."""
 
     def __init__(self, valid: ValidObjects, environment: AbstractSet[ObjectRef]) -> None:
         """``environment`` has the pools in which preferences may conflict."""

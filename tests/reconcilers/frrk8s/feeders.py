@@ -10,7 +10,7 @@ from typing import Any
 
 from reconcilers import dialect as api
 from reconcilers.age import age_by_name
-from reconcilers.dialect.feed import Unrelated
+from reconcilers.dialect.feed import UnrelatedFeed
 from reconcilers.model import ObjectRef, Problem, ref_to
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
@@ -36,7 +36,7 @@ class Tower(Resource, frozen=True):
     spec: TowerSpec
 
 
-class Zones(Unrelated):
+class Zones(UnrelatedFeed):
     """Towers of one zone conflict with each other: of one feed, and in no unit."""
 
     def __init__(self, objects: Mapping[ObjectRef, Tower]) -> None:
