@@ -21,7 +21,7 @@ from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.signal import Signal
 from cells.node import ThisNode
 from cells.sources.kubernetes import Kubernetes
-from reconcilers.intent.service_addresses.networks import of_tables
+from reconcilers.intent.service_addresses.cluster_networks import of_tables
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reachability import Target, targets
 from reconcilers.kernel.reconciler import KernelRoutes

@@ -17,7 +17,7 @@ from cells.operator.leader_check import MANAGER
 from cells.operator.owner import Owner
 from cells.sources.kubernetes import Kubernetes
 from reconcilers.dialect import Dialect
-from reconcilers.operator.cluster_addresses import PublishedAddresses
+from reconcilers.operator.cluster_addresses import ClusterAddressesReconciler
 from reconcilers.target import Outcome, Runner
 from reconcilers.target.reconciler import ObjectKey
 from resources.kubernetes import Writer
@@ -70,8 +70,8 @@ class ClusterAddressesJob:
             )
             await self._runners.run(runner, lambda: self._report(runner, addresses))
 
-    def _reconciler(self, writer: Writer) -> PublishedAddresses:
-        return PublishedAddresses(
+    def _reconciler(self, writer: Writer) -> ClusterAddressesReconciler:
+        return ClusterAddressesReconciler(
             writer,
             self._database,
             self._tables,
@@ -82,7 +82,7 @@ class ClusterAddressesJob:
             now=asyncio.get_running_loop().time,
         )
 
-    def _outcomes(self, addresses: PublishedAddresses) -> OutcomeLog[str]:
+    def _outcomes(self, addresses: ClusterAddressesReconciler) -> OutcomeLog[str]:
         def fields(outcome: Outcome) -> dict[str, Any]:
             _, namespace, name = outcome.key
             if outcome.error is None:
@@ -109,7 +109,7 @@ class ClusterAddressesJob:
             errors=self._errors,
         )
 
-    def _report(self, runner: Runner, addresses: PublishedAddresses) -> None:
+    def _report(self, runner: Runner, addresses: ClusterAddressesReconciler) -> None:
         if text := failure_text(runner.reports(), lambda _, key: f"{_title(key)} is not written"):
             self._health.degraded(text)
         elif addresses.octets is None:

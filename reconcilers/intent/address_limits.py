@@ -63,25 +63,25 @@ class AddressesOfService:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the Service."""
+        """The namespace of the Service whose number of addresses is limited."""
         return self._row.metadata.namespace
 
     @property
     def addresses(self) -> Mapping[bytes, NamedAddress]:
-        """All addresses."""
+        """All addresses of the Service, each once, for the limits."""
         if self._addresses is None:
             self._addresses = _named_addresses(self._row)
         return self._addresses
 
     def named(self, nlri: bytes) -> NamedAddress | None:
-        """Return the field and the place of an address; None if the Service does not name it.
+        """Return the field and place of a Service's address; None if it does not name it.
 
         The address of a Service with one is not compared.
         """
         return self._only or self.addresses.get(nlri)
 
     def rank(self, nlri: bytes) -> AddressRank | None:
-        """Return the rank of an address, as `named`."""
+        """Return the rank of a Service's address for the limits, as `named`."""
         named = self.named(nlri)
         if named is None:
             return None
@@ -150,11 +150,11 @@ class AddressLimits:
 
     @property
     def table(self) -> Table[Service]:
-        """The table of Services."""
+        """The table of Services, whose addresses are limited."""
         return self._services
 
     def collect(self, snapshot: Snapshot, pieces: Pieces) -> Slices[list[ObjectKey]]:
-        """Follow the changes since the last call, in slices.
+        """Count the addresses of Services that changed since the last call, in slices.
 
         Returns the Services that are judged differently because of other Services.
         """
@@ -227,7 +227,7 @@ class AddressLimits:
     # Judgement
 
     def of_object(self, snapshot: Snapshot, ref: ObjectRef) -> AddressesOfService | None:
-        """Return the addresses of an object; None if it is no Service, or gone."""
+        """Return the limited addresses of an object; None if it is no Service, or gone."""
         if ref.kind != SERVICE.name:
             return None
         row = self._services.get(snapshot, (ref.namespace, ref.name))

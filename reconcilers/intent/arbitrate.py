@@ -67,7 +67,7 @@ class Owned(NamedTuple):
     created: Created
 
     def pending_owner(self, claim: Claim) -> str | None:
-        """Return the owner of a claim if it has not been read."""
+        """Return the owner of a claim for arbitration, if this dialect has not been read."""
         owner = self.owners.get(claim)
         return owner if owner in self.pending else None
 
@@ -79,7 +79,7 @@ def arbitrate(
     created: Created,
     pending: Collection[str] = (),
 ) -> Arbitrated:
-    """Decide every claim; ``owners`` are the owners of the last decision.
+    """Decide every claim of the dialects; ``owners`` are the owners of the last decision.
 
     ``pending`` are dialects that have not been read: no row is theirs, and they keep their claims.
     """

@@ -22,6 +22,7 @@ from reconcilers.intent.address_limits import AddressLimits
 from reconcilers.intent.arbitrate import Owners
 from reconcilers.intent.dialect_intents import DialectIntents
 from reconcilers.intent.dialect_readings import DialectReadings, Reading
+from reconcilers.intent.dialect_route_sets import DialectRouteSets
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import HostDemand
 from reconcilers.intent.kernel_readings import KernelReadings
@@ -30,7 +31,6 @@ from reconcilers.intent.node_configuration import NodeConfiguration
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import PeerLimits
-from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, AddressRulesTracker
 from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.intent.summary import Summary
@@ -140,7 +140,7 @@ class IntentCompiler:
         """The first ones of a round whose span is recorded."""
         sources = self._feeding.route_sources
         self._route_sets = {
-            name: RouteSets(
+            name: DialectRouteSets(
                 db,
                 intent,
                 dialect,
@@ -163,7 +163,7 @@ class IntentCompiler:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a run due."""
+        """The tables whose changes make a run of the intent compiler due."""
         tables: dict[str, Table[Any]] = {
             table.name: table
             for dialect in self._dialects.values()
@@ -189,11 +189,11 @@ class IntentCompiler:
         return tuple({**tables, **{table.name: table for table in shared}}.values())
 
     def run(self) -> Summary:
-        """Compile what is due, at one go."""
+        """Compile the intent that is due, at one go."""
         return finish(self.slices())
 
     def slices(self) -> Slices[Summary]:
-        """Compile what is due in slices; the rows change at the end, all at once.
+        """Compile the due intent in slices; the rows change at the end, all at once.
 
         Nothing else writes to the tables of the intent meanwhile, but for `reconcile_statuses`,
         `session_addresses`, `unsent_routes`, `bfd_sessions` and `learned_limits`.
@@ -392,16 +392,16 @@ class IntentCompiler:
 
     @property
     def owners(self) -> Owners:
-        """The dialect that has each claim, for the next process."""
+        """The dialect that has each claim, for the compiler of the next process."""
         return self._configuration.owners
 
     @property
     def states(self) -> Mapping[str, Any]:
-        """The memory of each dialect after the last run (`reconcilers.dialect.NodeContext.state`)."""
+        """The compiler's memory of each dialect (`reconcilers.dialect.NodeContext.state`)."""
         return self._intents.states
 
     def rendered(self) -> Iterator[dict[str, Any]]:
-        """Yield the objects that dialects add to ``waggle render`` (`Rendering`)."""
+        """Yield the objects that dialects add to ``waggle render``, from the compiler."""
         snapshot = self._db.snapshot()
         for dialect, rendering in extended(self._dialects.values(), Rendering):
             context = self._feeding.node_context(dialect, self._context, self._intents.compiled)
@@ -410,11 +410,11 @@ class IntentCompiler:
 
     @property
     def address_rules(self) -> AddressRules:
-        """The rules for addresses of Services, as of the last run."""
+        """The rules for addresses of Services, as of the compiler's last run."""
         return self._addresses.rules
 
     def explainer(self) -> Explainer:
-        """Return what explains the intent, as of the last run."""
+        """Return what explains the intent, as of the compiler's last run."""
         snapshot = self._db.snapshot()
         context = replace(self._context, host=self._host(snapshot))
         return Explainer(

@@ -9,7 +9,7 @@ from reconcilers.model import Peer, Problem
 
 
 def configurable(peers: Iterable[Peer], problems: list[Problem]) -> list[Peer]:
-    """Return the peers that can be configured; ``problems`` takes why others are not configured."""
+    """Return the configurable peers; ``problems`` takes why others cannot be configured."""
     sessions: list[Peer] = []
     for peer in peers:
         invalid = _invalid_end(peer)

@@ -19,7 +19,7 @@ MAX_COMPARED: Final = 16
 def without_continued(
     solved: Iterable[Problem], new: Iterable[Problem]
 ) -> tuple[list[Problem], list[Problem]]:
-    """Return the problems that are solved and new, without the conflicts that go on.
+    """Return the solved and the new problems, without the conflicts that continue.
 
     A conflict goes on if the objects of one row are all among the objects of the other.
     """

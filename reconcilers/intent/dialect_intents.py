@@ -79,7 +79,7 @@ class DialectIntents:
         changed: AbstractSet[Table[Any]],
         ready: Container[str],
     ) -> Slices[tuple[str, ...]]:
-        """Compile the dialects that are due; return their names. Feeding dialects come first.
+        """Compile the intents of the due dialects, feeders first; return their names.
 
         ``changed`` are the tables that have changed since the last call, at the first one all;
         ``ready`` the dialects that do not wait for a reading.

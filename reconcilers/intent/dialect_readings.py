@@ -61,7 +61,7 @@ class DialectReadings:
         """Until which the first dialects that have been read wait for the others."""
 
     def unread_of(self, dialect: str) -> tuple[str, ...]:
-        """Return the tables for which a dialect waits, with the tables of dialects it feeds."""
+        """Return the unread tables for which a dialect waits, with the tables it feeds."""
         waiting = (own for names, own in self._waiting.items() if dialect in names)
         own = next(waiting, frozenset[Table[Any]]())
         return tuple(table.name for table in self._unread if table in own)
@@ -69,7 +69,7 @@ class DialectReadings:
     def pending(
         self, dialects: Iterable[str], reading: Reading, waiting: Mapping[str, Table[Any]]
     ) -> tuple[PendingDialect, ...]:
-        """Return the dialects that are not read, or ``waiting`` for another table."""
+        """Return the dialects that have not been read, or ``waiting`` for another table."""
         return tuple(
             PendingDialect(name, (waiting[name].name,) if name in waiting else self.unread_of(name))
             for name in dialects
@@ -77,7 +77,7 @@ class DialectReadings:
         )
 
     def look(self, snapshot: Snapshot) -> Reading:
-        """Return which dialects are ready."""
+        """Return which dialects have been read and are ready."""
         if self._complete is not None:
             return self._complete
         self._unread = tuple([t for t in self._unread if not t.initialized(snapshot)])

@@ -33,7 +33,7 @@ def reason(node: Node | None, options: IntentOptions) -> str | None:
 
 
 def drained(peers: Iterable[Peer], why: str, node: str, options: IntentOptions) -> list[Peer]:
-    """Return the peers of a drained node."""
+    """Return the peers of a drained node, their routes withdrawn or deprefered."""
     message = f"the node is drained: {why}"
     if options.drain == "withdraw":
         rule = ObjectRef("Node", "", node)

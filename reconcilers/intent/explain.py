@@ -55,7 +55,7 @@ class NothingFoundError(Exception):
 
 
 def parse_target(text: str, kinds: Mapping[str, str]) -> Target:
-    """Parse ``10.0.0.1[/32]``, ``[NAMESPACE/]NAME`` of a Service, or ``KIND/[NAMESPACE/]NAME``.
+    """Parse what `waggle explain` explains: ``10.0.0.1[/32]``, a Service, ``KIND/[NAMESPACE/]NAME``.
 
     ``kinds`` are the kinds of dialects (`Explanation.kinds`). Raises ValueError with the
     reason.
@@ -122,7 +122,7 @@ class Explainer:
         target: Target | None = None,
         chosen: Callable[[str, str | None, str | None], bool] = lambda *_: True,
     ) -> Iterator[Sequence[RouteExplanation]]:
-        """Yield the explanations of the target at each peer; without one, of all.
+        """Yield the explanations of the target at each peer; without a target, of all addresses.
 
         In slices, each of one peer: a slice is a few milliseconds' work, and empty ones are work
         without a result. ``chosen`` selects peers by instance, name and address. Raises

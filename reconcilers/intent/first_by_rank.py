@@ -54,7 +54,7 @@ class FirstByRank(Generic[K]):
 
     @property
     def waiting(self) -> int:
-        """The number of keys that are not among the first ones."""
+        """The number of keys that are not among the first ones by rank."""
         return len(self._ranks) - len(self._inside)
 
     def put(self, key: K, rank: Rank) -> None:
@@ -65,13 +65,13 @@ class FirstByRank(Generic[K]):
         self._push(key, rank)
 
     def discard(self, key: K) -> None:
-        """Remove a key, if it is there."""
+        """Remove a key from the ranks, if it is there."""
         if self._ranks.pop(key, None) is not None and key in self._inside:
             self._inside.discard(key)
             self._moved.symmetric_difference_update((key,))
 
     def settle(self) -> set[K]:
-        """Find the first keys; return the keys that joined them, and the keys that left."""
+        """Find the first keys by rank; return the keys that joined them, and the keys that left."""
         while (first := self._first_outside()) is not None:
             if len(self._inside) < self.size:
                 self._move(heapq.heappop(self._next)[1])
@@ -86,7 +86,7 @@ class FirstByRank(Generic[K]):
         return moved
 
     def waiting_keys(self) -> Iterator[K]:
-        """Yield the keys that are not among the first ones, in their order, each once.
+        """Yield the keys that are not among the first ones, in order of rank, each once.
 
         The first ones of many cost little; nothing may change meanwhile.
         """

@@ -48,7 +48,7 @@ class HostDemand:
 
     @property
     def changes(self) -> Observable[None]:
-        """Emits when the answer has changed, the dialects that fail, or the tables."""
+        """Emits when the host needs of the dialects have changed, or the needed tables."""
         return self._changes
 
     def ask(
@@ -56,7 +56,7 @@ class HostDemand:
         snapshot: Snapshot,
         on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
     ) -> bool:
-        """True if the kernel has to be read; a NodeNetwork of the node stands in for it.
+        """True if a dialect needs the host's kernel to be read; a NodeNetwork stands in for it.
 
         ``on_error`` takes each dialect that fails, where the dialects answer again.
         """
@@ -73,7 +73,7 @@ class HostDemand:
         return self.needed
 
     def redistribute(self, snapshot: Snapshot, tables: frozenset[KernelTable]) -> None:
-        """Take the tables whose routes a compilation redistributes."""
+        """Set the tables of the host whose redistributed routes a compilation needs."""
         if tables and self._described(snapshot):
             tables = frozenset()
         if tables != self.kernel_tables:

@@ -42,7 +42,7 @@ class KernelReadings:
         needing: Collection[str],
         in_effect: AbstractSet[str] = frozenset(),
     ) -> frozenset[str]:
-        """Return which dialects wait for a table, of ``needing`` and their feeders.
+        """Return which dialects wait for the kernel's reading of a table, with their feeders.
 
         Those ``in_effect`` do not: they take what is read later.
         """
@@ -64,12 +64,12 @@ class KernelReadings:
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The names of the tables that dialects wait for."""
+        """The names of the tables of the kernel that dialects wait for."""
         return tuple(dict.fromkeys(table.name for table in self.waiting.values()))
 
     @property
     def retry(self) -> float | None:
-        """The seconds after which no dialect waits for a table any more."""
+        """The seconds after which no dialect waits for a reading of the kernel any more."""
         deadlines = [self._deadlines[table] for table in self.waiting.values()]
         return min(deadlines) - self._clock() if deadlines else None
 

@@ -37,7 +37,7 @@ class LearnedLimits:
         self._up_since: dict[Key, float] = {}
 
     def note(self, event: StateChanged, now: float) -> bool:
-        """Note a state of a session; True if a limit is to be written, or is lifted in time.
+        """Note a limit that a session has made known; True if one is to be written, or lifted.
 
         ``now`` is monotonic, in seconds.
         """
@@ -53,14 +53,14 @@ class LearnedLimits:
         return False
 
     def restore(self, rows: Iterable[LearnedLimit]) -> None:
-        """Write what an earlier process knew, before peers are known."""
+        """Write the learned limits of an earlier process, before peers are known."""
         table = self._intent.learned_limits
         with self._database.write(table) as txn:
             for row in rows:
                 table.upsert(txn, row)
 
     def write(self, now: float) -> float | None:
-        """Write the noted limits, and delete expired limits and the limits of former peers.
+        """Write the learned limits, and delete expired ones and limits of former peers.
 
         Returns the seconds until the next one is lifted. Called once the peers are known.
         """
@@ -95,7 +95,7 @@ class LearnedLimits:
 
 
 def limits_of(limits: PeerPrefixLimit) -> Mapping[Family, int]:
-    """Return the limits by family for which a peer has ended its session.
+    """Return the learned limits by family, for which a peer has ended its session.
 
     A bound that is not below the number of prefixes that the peer was sent would end the next session,
     too: then, and without data in the NOTIFICATION, it is nine tenths of that number.

@@ -55,7 +55,7 @@ SEARCHED_PREFIXES: Final = 500
 
 
 def limited_name(unlimited: str, limits: Limits) -> str:
-    """Return the name of a limited set: it changes with the limits."""
+    """Return the name of a limited route set: it changes with the limits."""
     return f"{unlimited}~{','.join(f'{family}={limit}' for family, limit in limits)}"
 
 
@@ -123,13 +123,13 @@ class LimitedSets:
         """True if routes of a limited set, or their number, may have changed since `write`."""
 
     def note(self, route_set: str, family: Family, nlri: bytes) -> None:
-        """Note a changed route of a set, which may be the unlimited one of others."""
+        """Note a changed route of a set, of which limited sets may be copies."""
         for limited in self._of_unlimited.get(route_set, ()):
             limited.changed[family, nlri] = None
             self.changed = True
 
     def replace(self, txn: WriteTxn, wanted: Mapping[str, SetToLimit]) -> Slices[None]:
-        """Take the limited sets that peers get; the routes of others are deleted."""
+        """Set which limited sets there are: the sets that peers get; others lose their routes."""
         if not wanted and not self._sets:
             return
         for name in self._sets.keys() - wanted.keys():
@@ -147,7 +147,7 @@ class LimitedSets:
         self.changed = True
 
     def write(self, txn: WriteTxn) -> Slices[int]:
-        """Write the routes that differ; returns their number."""
+        """Write the routes of limited sets that differ; returns their number."""
         written = 0
         for limited in self._sets.values():
             if not limited.filled:
@@ -209,7 +209,7 @@ class LimitedSets:
         return tuple((nlri, ref) for ref, nlri in services.items())
 
     def use(self, name: str, family: Family) -> Use:
-        """Return the use of a limit, as of the last call of `write`."""
+        """Return the use of a limited set's limit, as of the last call of `write`."""
         limited = self._sets.get(name)
         of_family = None if limited is None else limited.families.get(family)
         if of_family is None:

@@ -20,7 +20,7 @@ WITHOUT_BFD: Final = "this agent runs without BFD (--bfd)"
 def missing_bfd(
     intent: IntentTables, snapshot: Snapshot | WriteTxn, off: str = ""
 ) -> Iterator[Problem]:
-    """Yield a problem for each such peer; ``off``: why none has a session, if that is so."""
+    """Yield a problem for each peer without its BFD session; ``off``: why none has one."""
     for peer in intent.peers.all(snapshot):
         if peer.bfd is None:
             continue

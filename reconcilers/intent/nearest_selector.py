@@ -39,7 +39,7 @@ def nearest_selector(
 def node_miss(
     ref: ObjectRef, selectors: Iterable[Any], labels: Mapping[str, str], node: str
 ) -> NearestSelector | None:
-    """Return why an object does not select a node; None if it does."""
+    """Return why a node selector does not select a node, and how nearly; None if it does."""
     mismatch = nearest_mismatch(tuple(selectors), labels)
     if mismatch is None:
         return None

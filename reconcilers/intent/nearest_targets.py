@@ -22,7 +22,7 @@ SLICE: Final = 50
 def nothing_found(
     node: str, target: Target, candidates: Iterable[Sequence[Candidate]]
 ) -> Generator[tuple[()], None, str]:
-    """Return the sentence for a target that no candidate is, after slices of work."""
+    """Return the sentence for an unknown target, with the nearest prefixes and names as hints."""
     every = itertools.chain.from_iterable(candidates)
     if target.prefix is None:
         relation, near = "is called", (yield from _near_names(every, target))

@@ -85,7 +85,7 @@ class NodeConfiguration:
         pending: Sequence[PendingDialect],
         problems: Sequence[Problem],
     ) -> Slices[Configuration]:
-        """Arbitrate between the dialects and return the rows.
+        """Arbitrate between the dialects, and return the rows of the node's configuration.
 
         ``intents`` are in effect, ``pending`` the dialects that have not been read, ``problems`` what
         concerns dialects as a whole.
@@ -133,7 +133,7 @@ class NodeConfiguration:
     def write(
         self, txn: WriteTxn, snapshot: Snapshot, configuration: Configuration
     ) -> Slices[Written]:
-        """Write the rows that differ; the problems are the caller's to write."""
+        """Write the node's configuration where rows differ; problems are the caller's."""
         intent, rows = self._intent, configuration.rows
         peers: Sequence[Peer] = rows[IntentTables.peers]
         if self._pieces.fill_slice(len(peers) * PIECES_OF_PEER):

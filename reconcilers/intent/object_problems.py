@@ -71,7 +71,7 @@ class ObjectProblems:
         self._of_administrators = _Listing()
 
     def put(self, source: ProblemSource, problems: Iterable[Problem]) -> bool:
-        """Exchange the problems of an object; True if they differ."""
+        """Exchange the problems of a single object; True if they differ."""
         present = tuple(problems)
         of_tenants = tuple(problem for problem in present if self.is_of_tenant(problem))
         others = tuple(problem for problem in present if problem not in of_tenants)
@@ -80,13 +80,13 @@ class ObjectProblems:
         )
 
     def is_of_tenant(self, problem: Problem) -> bool:
-        """True if users of a namespace cause a problem, or write all of its objects."""
+        """True if an object's problem is one of tenants: they cause it, or wrote the objects."""
         if problem.of_tenant:
             return True
         kinds = (self._kinds.named(ref.kind) for ref in problem.objects)
         return bool(problem.objects) and all(kind is not None and kind.of_tenants for kind in kinds)
 
     def rows(self) -> list[Problem]:
-        """Return the problems that are listed."""
+        """Return the listed problems of single objects, a bounded number."""
         tenants = (replace(problem, of_tenant=True) for problem in self._of_tenants.rows())
         return [*tenants, *self._of_administrators.rows()]

@@ -146,7 +146,7 @@ class IntentOptions(Options, frozen=True):
     ] = ()
 
     def peer_limit(self, *names: str | None) -> int:
-        """Return the limit of a peer with any of these names; 0 is none."""
+        """Return the limit that an option sets for a peer with any of these names; 0: none."""
         limits = dict(map(_peer_limit, self.advertise_peer_limits))
         given = (limits[name] for name in names if name is not None and name in limits)
         return next(given, self.advertise_peer_limit)

@@ -54,15 +54,15 @@ class PeerLimits:
 
     @property
     def limited(self) -> bool:
-        """True if a peer has a limit."""
+        """True if a peer has a limit of prefixes."""
         return bool(self._limited)
 
     def note(self, route_set: str, family: Family, nlri: bytes) -> None:
-        """Note a changed route of a set."""
+        """Note a changed route of a set, which a peer's limit may concern."""
         self._sets.note(route_set, family, nlri)
 
     def take_problems(self) -> bool:
-        """True if the problems have changed since the last call."""
+        """True if the problems of peers' limits have changed since the last call."""
         changed, self._problems_changed = self._problems_changed, False
         return changed
 
@@ -76,7 +76,7 @@ class PeerLimits:
         yield from self._sets.replace(txn, wanted)
 
     def write(self, txn: WriteTxn) -> Slices[int]:
-        """Write the routes of limited sets that differ, and the use of the limits.
+        """Write the limited routes of peers that differ, and the use of each peer's limits.
 
         Returns the number of routes.
         """
@@ -91,7 +91,7 @@ class PeerLimits:
         return written
 
     def apply(self, peers: Iterable[Peer], learned: Iterable[LearnedLimit]) -> list[Peer]:
-        """Return the peers; a peer with a limit has a limited route set."""
+        """Return the peers with their limits: a limited peer has a limited route set."""
         known: dict[tuple[str, str], list[LearnedLimit]] = {}
         for row in learned:
             known.setdefault((row.instance, row.peer), []).append(row)
@@ -171,7 +171,7 @@ class PeerLimits:
 
 
 def configured_limit(options: IntentOptions, peer: Peer) -> int:
-    """Return the limit that is configured for a peer; 0 is none."""
+    """Return the limit of prefixes that is configured for a peer; 0 is none."""
     return options.peer_limit(peer.name, peer.address, peer.interface)
 
 

@@ -8,7 +8,7 @@ from reconcilers.model import Peer
 
 
 def named_by_objects(peers: Iterable[Peer]) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Return the peers, as instance and name, that the objects of a name configure.
+    """Return the peers, as instance and name, that an object's name stands for.
 
     Without names that are a peer's own.
     """
@@ -24,7 +24,7 @@ def named_by_objects(peers: Iterable[Peer]) -> Mapping[str, Sequence[tuple[str, 
 def chosen_peer(
     peers: Iterable[Peer], peer: str | None, instance: str | None
 ) -> Callable[[str, str | None, str | None], bool]:
-    """Return whether a peer is the wanted one, by its instance, name and address; None is any.
+    """Return a test of peers by the names of a request: instance, name or address; None is any.
 
     The name of an object that configures one peer alone is a name of it, too: a BGPPeer's.
     """

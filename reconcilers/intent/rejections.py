@@ -46,11 +46,11 @@ class Rejections:
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def add(self, rejection: Rejection, family: Family, nlri: bytes, field: str) -> None:
-        """Add an address, as its host route, with the field of the object that names it."""
+        """Add the rejection of an address, as its host route, with the field that names it."""
         self._by_reason.setdefault(rejection, {}).setdefault((family, nlri), field)
 
     def add_beyond(self, rejection: Rejection, family: Family, nlri: bytes, field: str) -> None:
-        """Add an address beyond a limit: the first ones are kept, the others counted."""
+        """Add the rejection of an address beyond a limit: the first are kept, others counted."""
         kept = self._by_reason.setdefault(rejection, {})
         if len(kept) < MAX_ADDRESSES or (family, nlri) in kept:
             kept.setdefault((family, nlri), field)
@@ -58,14 +58,14 @@ class Rejections:
             self._beyond[rejection] = self._beyond.get(rejection, 0) + 1
 
     def united(self, others: Iterable[Rejections]) -> Rejections:
-        """Return the rejections of several route sets together."""
+        """Return the rejections of a Service's addresses by several route sets together."""
         united = Rejections(self.object)
         for rejections in (self, *others):
             rejections.add_to(united)
         return united
 
     def add_to(self, other: Rejections) -> None:
-        """Add all of this set's rejections to another set."""
+        """Add the rejections of one route set to another set's."""
         for rejection, addresses in self._by_reason.items():
             other._by_reason.setdefault(rejection, {}).update(addresses)
         for rejection, count in self._beyond.items():
@@ -74,7 +74,7 @@ class Rejections:
         other.others.update(self.others)
 
     def problem(self, node: str) -> Problem | None:
-        """Return the problem of the object for all of its addresses, on a node; None without any."""
+        """Return the one problem of a Service for all its rejected addresses; None without any."""
         if not self._by_reason:
             return None
         # In the order of addresses, whatever the order of the route sets.
@@ -114,5 +114,5 @@ class Rejections:
 
 
 def by_node(node: str) -> str:
-    """Return how a problem names the node that does not advertise what others may."""
+    """Return how a rejection names the node that does not advertise what others may."""
     return f" by node {node}"

@@ -25,12 +25,12 @@ DEFAULT_VRF: Final = "default"
 
 
 def community_text(value: int) -> str:
-    """Return a standard community as two numbers, also a well-known one."""
+    """Render a standard community as two numbers, also a well-known one."""
     return f"{value >> 16}:{value & 0xFFFF}"
 
 
 def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTables) -> Json:
-    """Return the document."""
+    """Render the intent of a node as one document."""
     instances = sorted(intent.instances.all(snapshot), key=lambda row: row.name)
     by_name = {(row.dialect, row.configured_name or row.name): row for row in instances}
     routes: dict[str, list[Json]] = {}
@@ -96,7 +96,7 @@ def _routes(
 
 
 def route_items(snapshot: Snapshot, intent: IntentTables, route_set: str) -> list[Json]:
-    """Return the routes of a route set in address order."""
+    """Render the routes of a route set, in address order."""
     rows = sorted(intent.routes.prefix(snapshot, KEY, (route_set,)), key=_address_order)
     return [route_item(row) for row in rows]
 
@@ -111,7 +111,7 @@ def _prefix_order(prefix: tuple[Family, bytes]) -> tuple[int, bytes, int]:
 
 
 def route_item(row: Route) -> Json:
-    """Return one route."""
+    """Render one route, as JSON."""
     attributes: Attributes = row.attributes
     origins = sorted({(c.origin.object, c.origin.type) for c in row.contributions})
     return {
@@ -203,7 +203,7 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
 
 
 def problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> list[Json]:
-    """Return all problems: of objects that cannot be read, and of the intent."""
+    """Render all problems: of objects that cannot be read, and of the intent."""
     items = [
         {
             "objects": [str(row.object)] if row.object is not None else [],

@@ -54,7 +54,7 @@ class RouteRows:
 
     @property
     def conflicts(self) -> Sequence[Problem]:
-        """The problem of each prefix whose contributions contradict each other."""
+        """The problem of each row whose contributions contradict each other."""
         return tuple(self._conflicts.values())
 
     def write(
@@ -66,7 +66,7 @@ class RouteRows:
         *,
         new: bool,
     ) -> Slices[int]:
-        """Make an object contribute exactly this to a set, by one source."""
+        """Write the rows so that an object contributes exactly this to a set, by one source."""
         written = 0
         same: set[RouteKey] = set()
         for some in self._present(txn, route_set, origin[0]) if not new else ():
@@ -92,7 +92,7 @@ class RouteRows:
         contributions: Contributions,
         prefixes: Iterable[RouteKey],
     ) -> Slices[int]:
-        """Make an object contribute this to some prefixes of a set, by one source."""
+        """Write some rows so that an object contributes this to these prefixes, by one source."""
         written = 0
         rest = iter(prefixes)
         while some := list(islice(rest, BATCH_ROWS)):
@@ -172,7 +172,7 @@ class RouteRows:
         return contributions[0].attributes, conflict
 
     def forget(self, key: tuple[str, Family, bytes]) -> None:
-        """Forget the conflict of a prefix of a set."""
+        """Forget the conflict of a row: a prefix of a route set."""
         if self._conflicts.pop(key, None) is not None:
             self.changed = True
 

@@ -53,7 +53,7 @@ class SecretReferences:
         """The seconds after which more references are found, if no table changes before."""
 
     def find(self, snapshot: Snapshot) -> frozenset[ObjectKey] | None:
-        """Return the references of the dialects that have been read; None before the first of them.
+        """Return the Secrets that objects of dialects refer to; None before one is read.
 
         Of a dialect that fails the last ones are kept, as its last intent is: its sessions go on.
         """

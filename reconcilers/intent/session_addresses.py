@@ -27,7 +27,7 @@ class SessionAddresses:
         """By instance and peer, not written yet: the address, and whether the session is up."""
 
     def note(self, instance: str, peer: str, address: str, *, established: bool) -> bool:
-        """Note the local address of a connection; True if it is to be written.
+        """Note the local address of a session; True if it is to be written.
 
         Before Established a connection is used only where no address of its peer is known: attempts
         that fail, each with another address, change nothing. Link-local and loopback addresses are
@@ -41,7 +41,7 @@ class SessionAddresses:
         return True
 
     def restore(self, rows: Sequence[SessionAddress]) -> None:
-        """Write the addresses from the file of an earlier process, for peers without an address.
+        """Write the sessions' addresses of an earlier process, for peers without one.
 
         The peers may not be known yet; the compiler deletes the rows of others.
         """
@@ -54,7 +54,7 @@ class SessionAddresses:
                     table.upsert(txn, row)
 
     def write(self) -> None:
-        """Write what was noted of configured peers, in one transaction, where it differs."""
+        """Write the noted local addresses of configured sessions, where they differ."""
         noted, self._noted = self._noted, {}
         tables, snapshot = self._intent, self._database.snapshot()
         rows = []
@@ -72,7 +72,7 @@ class SessionAddresses:
 
 
 def forget_session_addresses(database: Database, intent: IntentTables) -> None:
-    """Delete the addresses and next hops of peers that are not configured any more.
+    """Delete the session addresses and next hops of peers that are no longer configured.
 
     In transactions of their own: that of a round of intent lasts for many turns of the loop, in which
     sessions get addresses.

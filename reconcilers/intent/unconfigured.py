@@ -19,7 +19,7 @@ MAX_NAMED = 3
 def with_unconfigured(
     conditions: Iterable[Condition], problems: Iterable[Problem]
 ) -> Iterator[Condition]:
-    """Yield the conditions; a true one has the messages of the problems of its object.
+    """Yield the conditions, with the messages of what is unconfigured of their objects.
 
     ``problems`` have the instances and peers that are not configured, for reasons that the dialects
     do not know.

@@ -35,7 +35,7 @@ def unsent_routes(statuses: Iterable[PeerStatus]) -> Iterator[UnsentRoutes]:
 def write_unsent_routes(
     database: Database, intent: IntentTables, rows: Iterable[UnsentRoutes]
 ) -> list[UnsentRoutes]:
-    """Replace the rows of the table, where one differs; returns the new rows."""
+    """Replace the rows of unsent routes, where one differs; returns the new rows."""
     table, wanted = intent.unsent_routes, set(rows)
     known = set(table.all(database.snapshot()))
     if wanted != known:
@@ -45,7 +45,7 @@ def write_unsent_routes(
 
 
 def unsent_problems(intent: IntentTables, snapshot: Snapshot | WriteTxn) -> Iterator[Problem]:
-    """Yield a problem for each row of a configured peer."""
+    """Yield a problem for each row of unsent routes of a configured peer."""
     for row in intent.unsent_routes.all(snapshot):
         peer = intent.peers.get(snapshot, (row.instance, row.peer))
         if peer is not None:

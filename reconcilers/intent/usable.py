@@ -22,7 +22,7 @@ def reason_unusable(
     peers: int,
     remembered: int,
 ) -> str:
-    """Return why a configuration cannot be used, or is not there; empty if it can.
+    """Return why a configuration is not usable, or is not there; empty if it is.
 
     ``compiled`` are the problems of the intent. ``peers`` is the number of peers, ``remembered`` that
     of the last run, 0 where it is ignored.

@@ -18,7 +18,7 @@ import msgspec
 from reconcilers.api_server import reconcile_error
 from reconcilers.dialect import ClusterAddresses, Dialect, Unread, operated_tables
 from reconcilers.intent.service_addresses import published
-from reconcilers.intent.service_addresses.networks import cluster_addresses
+from reconcilers.intent.service_addresses.cluster_networks import cluster_addresses
 from reconcilers.sliced_work import Slices, Turns, at_once
 from reconcilers.target import Description, NotNow, Pace, ReconcileError
 from reconcilers.target.reconciler import ObjectKey, Parts
@@ -49,10 +49,10 @@ class AddressesClient(Protocol):
     """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     async def get(self, path: str) -> JsonObject | None:
-        """Return an object, or None if it does not exist."""
+        """Return the operator's object with the cluster's addresses, or None without one."""
 
     async def apply(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Apply an object as the field manager of the operator."""
+        """Apply the object with the cluster's addresses as the operator's field manager."""
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class Content(msgspec.Struct, frozen=True):
 
 
 @final
-class PublishedAddresses(SingleValue):
+class ClusterAddressesReconciler(SingleValue):
     """The only object is ``(ConfigMap, namespace, name)``, its value a `Content`."""
 
     def __init__(
@@ -120,34 +120,34 @@ class PublishedAddresses(SingleValue):
         """Clauses: why new addresses are missing, and former ones stay."""
 
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
-        """See `Reconciler`. Any change of the tables may change the object."""
+        """Return the operator's one object: any change of the tables may change it."""
         del snapshot
         return at_once({self.key: None})
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return the operator's one object, with the cluster's addresses."""
         del snapshot
         return (self.key,)
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """None beside the only one."""
+        """Return none beside the operator's one object."""
         return ()
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """True: the object goes with the Deployment of the operator."""
+        """True: the operator's object goes with the operator's Deployment."""
         del snapshot, key
         return True
 
     def delete(self, key: ObjectKey) -> None:
-        """The object is wanted always."""
+        """Delete nothing: the operator's object is wanted always."""
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Content:
-        """Return what was computed after the stored object was read."""
+        """Return the cluster's addresses, which the operator has computed last."""
         del snapshot, key
         return self._wanted
 
     async def actual_value(self, key: ObjectKey) -> Content | None:
-        """Return the stored object, and compute what it shall be.
+        """Return the operator's stored object, and compute the cluster's addresses.
 
         Raises `NotNow` before it is due, and before the Nodes were read.
         """
@@ -217,7 +217,7 @@ class PublishedAddresses(SingleValue):
         return [f"{enumerate_some(sorted(lost), MAX_NAMED)} {are} invalid"]
 
     async def set_value(self, key: ObjectKey, value: Content) -> None:
-        """Apply the object."""
+        """Apply the operator's object with the cluster's addresses."""
         del key
         manifest = published.manifest(self._namespace, value.data)
         if value.owners:

@@ -13,9 +13,9 @@ from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ServiceAddress
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
+from reconcilers.intent.service_addresses.cluster_networks import ClusterNetworks
 from reconcilers.intent.service_addresses.grants import ANY, Grants
 from reconcilers.intent.service_addresses.martians import martian
-from reconcilers.intent.service_addresses.networks import ClusterNetworks
 from reconcilers.model import ObjectRef, Peer, SessionAddress
 from resources.core import Node
 from resources.core.service import EXTERNAL_IPS
@@ -52,7 +52,7 @@ class AddressChanges(NamedTuple):
         return bool(self.addresses) or bool(self.namespaces) or bool(self.host_routes)
 
     def may_concern(self, nlri: bytes) -> bool:
-        """True if the address of a host route may be judged differently."""
+        """True if changed address rules may judge the address of a host route differently."""
         family = IPV4_UNICAST if nlri[0] == 32 else IPV6_UNICAST
         return nlri in self.host_routes or self.addresses.covers(family, nlri)
 
@@ -90,7 +90,7 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
     def reject_address(
         self, service: ObjectRef, family: Family, address: ServiceAddress
     ) -> Rejection | None:
-        """Return why an address that a Service names is not advertised, or None."""
+        """Return why the rules reject an address that a Service names, or None."""
         nlri = address.nlri
         special = martian(family, nlri)
         if special is not None:
@@ -156,7 +156,7 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
         return None
 
     def reject_prefix(self, family: Family, prefix: bytes) -> Rejection | None:
-        """Return why an aggregate is not advertised, or None."""
+        """Return why the address rules reject an aggregate, or None."""
         minimum = self.minimum_length.get(family, 0)
         if prefix[0] >= minimum:
             return None
@@ -164,7 +164,7 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
         return Rejection(AGGREGATE_TOO_SHORT, text)
 
     def changes_since(self, former: AddressRules) -> AddressChanges:
-        """Return what may be judged differently; changes of ``cluster_ips`` are not among it."""
+        """Return what these rules may judge differently, without ``cluster_ips``."""
         before = replace(former, cluster_ips=self.cluster_ips)
         parts = [getattr(self, name).difference(getattr(before, name)) for name in _SETS]
         parts += self.networks.differences(before.networks)
@@ -179,7 +179,7 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
 
 
 def unrestricted(rules: AddressRules) -> list[str]:
-    """Return a sentence if Services may use any address that nothing in the cluster has."""
+    """Return a sentence if the address rules let Services use any address that nothing has."""
     grants = rules.grants
     if rules.allow is not None or grants.annotated_only or grants.by_namespace:
         return []
@@ -198,9 +198,10 @@ def address_rules(
     session_addresses: Iterable[SessionAddress] = (),
     addresses: Iterable[str] = (),
 ) -> AddressRules:
-    """Return the rules of a node with these peers; ``session_addresses`` of others are ignored.
+    """Return the address rules of a node with these peers, for addresses of Services.
 
-    ``addresses`` are the addresses of the node in other objects than its Node.
+    ``session_addresses`` of other peers are ignored. ``addresses`` are the addresses of the node in
+    other objects than its Node.
     """
     texts = [] if node is None else [address.address for address in node.status.addresses]
     texts += addresses

@@ -31,7 +31,7 @@ class ClusterIPs:
         return nlri in self._owners
 
     def other_owner(self, nlri: bytes, service: ObjectRef) -> ObjectRef | None:
-        """Return a Service whose cluster IP this host route is; None if the given one is one."""
+        """Return another Service that has a host route as cluster IP; None if this one has it."""
         if nlri not in self._owners:
             return None
         owners = self._owners_of(nlri)
@@ -43,7 +43,7 @@ class ClusterIPs:
         return (self._owners[nlri], *self._others.get(nlri, ()))
 
     def update(self, changes: Iterable[Change[Service]]) -> set[bytes]:
-        """Take changes of Services; returns the host routes that have other owners than before."""
+        """Take changes of Services; returns cluster IPs, as host routes, with other owners now."""
         changed: set[bytes] = set()
         of_service = self._of_service
         for service, _, deleted in changes:

@@ -59,7 +59,7 @@ class Grants(msgspec.Struct, frozen=True):
     def rejection(
         self, namespace: str, family: Family, nlri: bytes, *, in_pool: bool = False
     ) -> str | None:
-        """Return why a Service of a namespace may not use an address, or None.
+        """Return why no grant lets a Service of a namespace use an address, or None.
 
         ``in_pool``: the administrator decides elsewhere which namespaces share the address.
         """
@@ -91,7 +91,7 @@ class Grants(msgspec.Struct, frozen=True):
         return f"it is granted to namespace {shown} (annotation {ANNOTATION})"
 
     def changes_since(self, former: Grants) -> frozenset[str] | None:
-        """Return the namespaces that grant something else; None where it may be any.
+        """Return the namespaces whose grants have changed; None where it may be any.
 
         What is `granted` may differ as well.
         """
@@ -120,7 +120,7 @@ class Grants(msgspec.Struct, frozen=True):
         return replace(self, by_namespace=grants, granted=granted, unread=unread)
 
     def problems(self) -> list[Problem]:
-        """Return a problem for each Namespace whose annotation is no list of prefixes.
+        """Return a problem for each Namespace whose grant is no list of prefixes.
 
         While Namespaces may not be read, one problem says what the Services may use meanwhile.
         """
@@ -140,7 +140,7 @@ ANY: Final = Grants()
 
 
 def parse_grant(text: str, former: Grant | None = None) -> Grant:
-    """Return what a value of the annotation grants.
+    """Return what a value of the annotation of a Namespace grants.
 
     ``former`` is what the value before it granted: of a value that is no list of prefixes, the last
     valid one stays in effect.

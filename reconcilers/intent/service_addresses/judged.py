@@ -28,7 +28,7 @@ class JudgedAddresses:
     def note(
         self, object_: tuple[str, Key], namespace: str, nlri: Iterable[bytes], *, added: bool
     ) -> None:
-        """Note the addresses of an object, each once; ``added``: known addresses remain."""
+        """Note the judged addresses of an object; ``added``: known addresses remain."""
         judged = tuple(nlri)
         before = self._of_object.get(object_)
         if before is not None and before.nlri == judged:
@@ -41,7 +41,7 @@ class JudgedAddresses:
             self._of_object.pop(object_, None)
 
     def affected(self, changes: AddressChanges) -> Iterator[tuple[str, Key]]:
-        """Yield the objects with an address that may be judged differently."""
+        """Yield the objects with an address that may be judged differently now."""
         # Single addresses are most changes: one call for each object.
         single = changes.addresses.host_routes(SINGLE_ADDRESSES)
         routes = changes.host_routes.union(single or ())

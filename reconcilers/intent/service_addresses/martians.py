@@ -21,7 +21,7 @@ _EMBEDDED: Final = (
 
 
 def martian(family: Family, nlri: bytes) -> str | None:
-    """Return what a host route is that is never global unicast; None for any other."""
+    """Return as which martian a Service's host route is no global unicast; None for any other."""
     if family != IPV4_UNICAST:
         return _special_ipv6(nlri[1:])
     return _special_ipv4(nlri[1:]) if nlri[1] in _SPECIAL_IPV4 else None

@@ -22,7 +22,7 @@ PARTS: Final = ("nodes", "pods", "peers", "services")
 
 
 def encode(addresses: ClusterAddresses) -> Slices[dict[str, str]]:
-    """Return the data of the object, in slices."""
+    """Encode the addresses of the cluster as the published object's data, in slices."""
     data = {}
     for name in PARTS:
         ranges = yield from AddressSet.gather(getattr(addresses, name))
@@ -31,7 +31,7 @@ def encode(addresses: ClusterAddresses) -> Slices[dict[str, str]]:
 
 
 def decode(data: Mapping[str, str]) -> Slices[dict[str, AddressSet]]:
-    """Return the addresses of the data of the object by part, in slices."""
+    """Decode the published object's data to the addresses of the cluster, by part, in slices."""
     addresses = {}
     for name in PARTS:
         addresses[name] = yield from AddressSet.gather(data.get(name, "").split())
@@ -39,7 +39,7 @@ def decode(data: Mapping[str, str]) -> Slices[dict[str, AddressSet]]:
 
 
 def with_stored(addresses: ClusterAddresses, data: Mapping[str, str]) -> ClusterAddresses:
-    """Return the addresses together with the stored addresses.
+    """Return the addresses together with the addresses that are published already.
 
     Where a kind cannot be read, the addresses of its objects stay published.
     """
@@ -49,7 +49,7 @@ def with_stored(addresses: ClusterAddresses, data: Mapping[str, str]) -> Cluster
 
 
 def manifest(namespace: str, data: Mapping[str, str]) -> dict[str, Any]:
-    """Return the object."""
+    """Return the manifest of the published object, for the operator to write."""
     metadata = {
         "name": NAME,
         "namespace": namespace,
@@ -59,5 +59,5 @@ def manifest(namespace: str, data: Mapping[str, str]) -> dict[str, Any]:
 
 
 def octets(data: Mapping[str, str]) -> int:
-    """Return the size of the data."""
+    """Return the size of the published data."""
     return sum(len(key) + len(value) for key, value in data.items())

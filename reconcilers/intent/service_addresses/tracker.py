@@ -22,14 +22,14 @@ from reconcilers.intent.service_addresses.address_rules import (
     address_rules,
 )
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
-from reconcilers.intent.service_addresses.grants import Grants
-from reconcilers.intent.service_addresses.networks import (
+from reconcilers.intent.service_addresses.cluster_networks import (
     ClusterNetworks,
     api_addresses,
     of_dialect,
     of_tables,
     united,
 )
+from reconcilers.intent.service_addresses.grants import Grants
 from reconcilers.model import Peer, Problem
 from reconcilers.sliced_work import Pieces, Slices, changes_of
 from reconcilers.tables import IntentTables
@@ -102,7 +102,7 @@ class AddressRulesTracker:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables on which the rules depend, beside the tables of dialects."""
+        """The tables on which the tracked rules depend, beside the dialects'."""
         return (
             *self._of_cluster,
             *self._of_api,
@@ -114,7 +114,7 @@ class AddressRulesTracker:
     def read(
         self, snapshot: Snapshot, changed: AbstractSet[Table[Any]], compiled: Collection[str]
     ) -> Slices[bool]:
-        """Take what has changed, in slices; True if rules have to be made of it.
+        """Track what has changed, in slices; True if rules have to be made of it.
 
         ``changed`` are the tables that have changed since the last call, at the first one all;
         ``compiled`` the dialects that were compiled, so that their objects may have changed.
@@ -200,14 +200,14 @@ class AddressRulesTracker:
         return True
 
     def take_problems(self) -> bool:
-        """True if the problems have changed since the last call."""
+        """True if the tracked problems have changed since the last call."""
         changed, self._problems_changed = self._problems_changed, False
         return changed
 
     def update(
         self, snapshot: Snapshot, node: Node | None, peers: Iterable[Peer], addresses: Iterable[str]
     ) -> AddressChanges:
-        """Make the rules; returns what they judge differently than the rules before.
+        """Make the rules; returns what they judge differently than the tracked ones before.
 
         ``addresses`` come from objects of dialects, for the node.
         """

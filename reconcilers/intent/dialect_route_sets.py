@@ -23,7 +23,7 @@ from reconcilers.dialect import (
     RouteSource,
 )
 from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
-from reconcilers.intent.findings import Findings
+from reconcilers.intent.contribution_problems import ContributionProblems
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.rejections import Rejections
 from reconcilers.intent.route_rows import Contributions, RouteKey, RouteRows
@@ -64,7 +64,7 @@ class _Followed(NamedTuple):
     changes: ChangeIterator[Any]
 
 
-class RouteSets:
+class DialectRouteSets:
     """Keeps the route sets of one dialect."""
 
     def __init__(
@@ -111,7 +111,7 @@ class RouteSets:
         """Sources that failed as a whole."""
         self._pieces = pieces
         self._rows = RouteRows(intent, dialect, pieces, on_change)
-        self._findings = Findings(dialect.name, node, object_problems)
+        self._contribution_problems = ContributionProblems(dialect.name, node, object_problems)
         self._limits = limits
         self._addresses = AddressRules()
         self._judged = JudgedAddresses()
@@ -119,27 +119,29 @@ class RouteSets:
 
     @property
     def problems(self) -> list[Problem]:
-        """The problems of sources, and of prefixes whose contributions conflict."""
+        """The problems of the dialect's route sources, and of prefixes with conflicts."""
         return [*self._source_failures.values(), *self._rows.conflicts]
 
     def take_problems(self) -> bool:
-        """True if the problems have changed since the last call."""
-        changed = self._problems_changed or self._rows.changed or self._findings.changed
-        self._problems_changed = self._rows.changed = self._findings.changed = False
+        """True if the problems of the dialect's route sets have changed since the last call."""
+        changed = (
+            self._problems_changed or self._rows.changed or self._contribution_problems.changed
+        )
+        self._problems_changed = self._rows.changed = self._contribution_problems.changed = False
         return changed
 
     @property
     def pending(self) -> bool:
-        """True if an object contributes again, or problems are not written yet."""
+        """True if an object is to contribute to route sets, or problems are to be written."""
         return (
             bool(self._pending)
             or self._problems_changed
             or self._rows.changed
-            or self._findings.changed
+            or self._contribution_problems.changed
         )
 
     def set_address_rules(self, rules: AddressRules, changes: AddressChanges) -> None:
-        """Take the rules for addresses of Services.
+        """Set the rules by which the dialect's route sets take addresses of Services.
 
         Objects with an address that may be judged differently contribute again.
         """
@@ -148,7 +150,7 @@ class RouteSets:
             self._pending.setdefault(source, {})[key] = None
 
     def collect(self, snapshot: Snapshot) -> Slices[None]:
-        """Note the objects that the changes since the last call affect, in slices.
+        """Note the objects of the dialect's route sources that changes affect, in slices.
 
         Where a source fails, all of its objects contribute again, until it no longer fails.
         """
@@ -184,14 +186,14 @@ class RouteSets:
                 self._problems_changed = True
 
     def judge_again(self, services: Iterable[Key]) -> None:
-        """Let Services contribute again: other Services have changed what they may announce."""
+        """Let Services contribute to route sets again: they may announce something else now."""
         keys = dict.fromkeys(services)
         for source in self._sources.values() if keys else ():
             if self._limits.table in source.tables:
                 self._pending.setdefault(source.name, {}).update(keys)
 
     def recompiled(self, objects: Mapping[str, Mapping[Key, AbstractSet[RouteKey] | None]]) -> None:
-        """Let objects contribute again, by source: a compilation has changed what they contribute."""
+        """Let objects contribute to route sets again, by source, after a compilation."""
         for source, prefixes_of in objects.items():
             if source not in self._sources or not prefixes_of:
                 continue
@@ -211,7 +213,7 @@ class RouteSets:
         self._problems_changed = True
 
     def replace(self, txn: WriteTxn, rules: Mapping[str, Any]) -> Slices[int]:
-        """Take the rules of a compilation; returns the number of routes of sets that are gone."""
+        """Take the rules of the dialect's compilation; returns the number of routes now gone."""
         wanted = {f"{self._dialect.name}-{name}": rule_set for name, rule_set in rules.items()}
         self._fresh += [name for name in wanted if name not in self.rules]
         written = 0
@@ -219,7 +221,7 @@ class RouteSets:
         for name in dropped:
             written += yield from self._drop(txn, name)
         if dropped:
-            self._findings.drop(dropped)
+            self._contribution_problems.drop(dropped)
         self.rules = wanted
         return written
 
@@ -237,7 +239,7 @@ class RouteSets:
         return dropped
 
     def contribute(self, txn: WriteTxn, snapshot: Snapshot, context: NodeContext) -> Slices[Counts]:
-        """Let every pending object contribute to its sets, and every object to the new ones."""
+        """Let pending objects contribute to their route sets, and all objects to new ones."""
         fresh = self._sets(frozenset(self._fresh), new=True)
         old = self._sets(self.rules.keys() - fresh.names, new=False)
         objects = routes = 0
@@ -302,9 +304,9 @@ class RouteSets:
             self._failed.add(at)
             text = f"it cannot be used: {type(error).__name__}: {error}"
             failure = Problem((ref or self._node,), "", text, dialect=self._dialect.name)
-            self._findings.failed(at, failure, sets.names)
+            self._contribution_problems.failed(at, failure, sets.names)
         else:
-            self._findings.contributed(at, sets.names, rejected)
+            self._contribution_problems.contributed(at, sets.names, rejected)
             if not sets.new:
                 self._failed.discard(at)
         if ref is None:

@@ -20,7 +20,7 @@ SourceKey = tuple[str, Key]
 """An object: the name of its route source, and its key there."""
 
 
-class Findings:
+class ContributionProblems:
     """The failures and the rejected addresses of objects, by route set."""
 
     def __init__(self, dialect: str, node: str, problems: ObjectProblems) -> None:
@@ -38,7 +38,7 @@ class Findings:
         """True if problems have changed since the last time that they were written."""
 
     def failed(self, object_: SourceKey, problem: Problem, names: AbstractSet[str]) -> None:
-        """Note that an object did not contribute to some sets."""
+        """Note the problem of an object that failed to contribute to some route sets."""
         before = self._failures.get(object_)
         self._failures[object_] = (problem, names if before is None else before[1] | names)
         self._note(object_)
@@ -46,7 +46,7 @@ class Findings:
     def contributed(
         self, object_: SourceKey, names: AbstractSet[str], rejected: Mapping[str, Rejections]
     ) -> None:
-        """Note that an object contributed to some sets, and what each of them does not get."""
+        """Note that an object contributed to route sets, and the rejected addresses of each."""
         former = self._rejections.get(object_, {})
         if not rejected and not former and object_ not in self._failures:
             return
@@ -63,7 +63,7 @@ class Findings:
             self._note(object_)
 
     def drop(self, names: AbstractSet[str]) -> None:
-        """Forget sets that are gone."""
+        """Forget the problems of contributions to route sets that are gone."""
         for object_ in [*self._rejections, *self._failures]:
             self.contributed(object_, names, {})
 
