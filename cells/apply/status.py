@@ -19,7 +19,7 @@ from cells.intent.dialect_failures import DialectFailures
 from cells.node import ThisNode
 from cells.speaker.sessions import Sessions
 from reconcilers.dialect import Dialect, ObjectStatus
-from reconcilers.report.object_statuses import ObjectStatuses
+from reconcilers.report.status_rows import StatusRows
 from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from statedb import Database, Table
@@ -38,14 +38,14 @@ def make_statuses(
     dialects: Group[Dialect],
     node: ThisNode,
     speaker: SpeakerPort,
-) -> ObjectStatuses:
+) -> StatusRows:
     """Return what keeps the statuses of the enabled dialects' objects."""
-    return ObjectStatuses(
+    return StatusRows(
         database, intent_tables, dialects, node.name, speaker.peers, speaker.instances
     )
 
 
-def status_table(statuses: ObjectStatuses) -> Table[ObjectStatus]:
+def status_table(statuses: StatusRows) -> Table[ObjectStatus]:
     """Return the table of the statuses."""
     return statuses.table
 
@@ -55,7 +55,7 @@ class StatusLoop:
 
     def __init__(
         self,
-        statuses: ObjectStatuses,
+        statuses: StatusRows,
         sessions: Sessions,
         intent: IntentLoop,
         apply: ApplyLoop,

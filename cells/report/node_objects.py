@@ -29,7 +29,7 @@ from cells.sources.kubernetes import Kubernetes
 from cells.speaker.sessions import Sessions
 from reconcilers.dialect import Dialect, NodeObjectKind, WrittenObjects, extended
 from reconcilers.report.node_objects.compute_rows import NodeObjectRows
-from reconcilers.report.node_objects.objects import NodeObjects
+from reconcilers.report.node_objects.objects import ReportedNodeObjects
 from reconcilers.report.node_objects.place import Place, owners
 from reconcilers.report.node_objects.stored import JsonObject
 from reconcilers.tables import IntentTables
@@ -86,7 +86,7 @@ class NodeObjectReport:
         self._writes: Counter[str] = Counter()
         self._runners = runners
         self._outcomes = self._new_outcomes()
-        self._objects: dict[str, NodeObjects] = {}
+        self._objects: dict[str, ReportedNodeObjects] = {}
         self._changed: Subject[None] = Subject()
         self._computed = {dialect.name: asyncio.Event() for dialect, _ in self._kinds}
         """Set once the objects of a dialect are known: none of the stored ones is deleted before."""
@@ -152,7 +152,9 @@ class NodeObjectReport:
 
             await self._runners.run(runner, report)
 
-    def _new_objects(self, client: Writer, dialect: Dialect, kind: NodeObjectKind) -> NodeObjects:
+    def _new_objects(
+        self, client: Writer, dialect: Dialect, kind: NodeObjectKind
+    ) -> ReportedNodeObjects:
         namespace = "" if kind.option is None else str(getattr(dialect.options, kind.option))
 
         def present_owners() -> tuple[JsonObject, ...]:
@@ -162,7 +164,7 @@ class NodeObjectReport:
         def count_write() -> None:
             self._writes[kind.kind.name] += 1
 
-        return NodeObjects(
+        return ReportedNodeObjects(
             client,
             Place(kind, self._node.name, namespace, present_owners),
             self._rng,

@@ -27,13 +27,13 @@ class CountDelay:
         """True if a state was written, and no numbers after it: a new session has few routes."""
 
     def reset(self) -> None:
-        """Note that nothing differs."""
+        """Note that no count differs: no delay is pending."""
         self._due = None
 
     def pause(
         self, wanted: dict[str, Any], stored: dict[str, Any], counts: Collection[str], now: float
     ) -> float:
-        """Return the seconds until a difference is written, 0.0 for now.
+        """Return the delay of a difference of counts alone, in seconds, 0.0 for now.
 
         ``counts`` are the members of the JSON objects, at any depth, that are numbers.
         """

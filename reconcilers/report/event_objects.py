@@ -32,10 +32,10 @@ class EventClient(Protocol):
     """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     async def create(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Create an object in a collection."""
+        """Create an Event object in a collection."""
 
     async def merge(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a JSON merge patch (RFC 7386)."""
+        """Patch an Event object by a JSON merge patch (RFC 7386)."""
 
 
 @final
@@ -72,31 +72,31 @@ class EventObjects(SingleValue):
         self._wall = wall
 
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
-        """See `Reconciler`."""
+        """Return the Events that may have to be written since the last call."""
         del snapshot
         return at_once(dict.fromkeys(self._events.take_changed()))
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
+        """Return all Event objects that there shall be."""
         del snapshot
         return self._events.all_events()
 
     def actual_objects(self) -> Iterable[ObjectKey]:
-        """None: the API server deletes Events by itself."""
+        """Return none: the API server deletes Event objects by itself."""
         return ()
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
+        """True if an Event object is kept: neither dropped nor over."""
         del snapshot
         return self._events.is_kept(key, self._wall())
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> int:
-        """See `SingleValue`."""
+        """Return the count that an Event object is to have."""
         del snapshot
         return self._events.count(key)
 
     def actual_value(self, key: ObjectKey) -> int | None:
-        """See `SingleValue`. Raises `NotNow` for an Event that may not be written yet."""
+        """Return the count of the stored Event object. Raises `NotNow` until its time."""
         events, now = self._events, self._now()
         if not events.is_kept(key, self._wall()):
             return None
@@ -109,7 +109,7 @@ class EventObjects(SingleValue):
         return written or None
 
     async def set_value(self, key: ObjectKey, value: int) -> None:
-        """See `SingleValue`."""
+        """Create the Event object, or patch its count."""
         del value
         write = self._events.write(key)
         path = PATH.format(write.namespace)
@@ -139,5 +139,5 @@ class EventObjects(SingleValue):
         raise ReconcileError(reason, final=True)
 
     async def delete(self, key: ObjectKey) -> None:
-        """Leave an Event: the API server deletes it by itself."""
+        """Leave an Event object: the API server deletes it by itself."""
         del key

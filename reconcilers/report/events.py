@@ -128,7 +128,7 @@ class EventCorrelator:
         self._warning_due = float("-inf")
 
     def record(self, occurrence: Occurrence, now: float, wall: float) -> None:
-        """Add an occurrence; ``now`` is monotonic, ``wall`` Unix time, both in seconds."""
+        """Add an occurrence to its Event; ``now`` is monotonic, ``wall`` Unix time, in seconds."""
         record = self._records.get(occurrence)
         if record is not None and (occurrence.shared or wall - record.first < SERIES_SECONDS):
             self._forget(occurrence)
@@ -157,7 +157,7 @@ class EventCorrelator:
         return record
 
     def dropped_to_warn_of(self, now: float) -> int:
-        """Return the dropped occurrences since the last warning; 0 where none is due."""
+        """Return how many occurrences no Event has since the last warning; 0: none due."""
         dropped = self.dropped - self._warned
         if not dropped or now < self._warning_due:
             return 0
@@ -165,7 +165,7 @@ class EventCorrelator:
         return dropped
 
     def resolve(self, occurrence: Occurrence) -> None:
-        """Mark a condition as over: when it recurs it is reported again.
+        """Mark an Event's condition as over: when it recurs it is reported again.
 
         A shared one as a new Event, one of this node alone as the same Event with a higher count.
         """
@@ -173,7 +173,7 @@ class EventCorrelator:
             self._forget(occurrence)
 
     def recorded(self) -> list[Recorded]:
-        """Return the occurrences that are kept, the last observed one last."""
+        """Return the occurrences that Events are kept of, the last observed one last."""
         records = self._records.items()
         listed = [Recorded(of, record.first, record.last, record.count) for of, record in records]
         return sorted(listed, key=lambda recorded: recorded.last)
@@ -184,11 +184,11 @@ class EventCorrelator:
         return list(changed)
 
     def all_events(self) -> list[ObjectKey]:
-        """Return all Events."""
+        """Return all correlated Events."""
         return list(self._events)
 
     def is_kept(self, key: ObjectKey, wall: float) -> bool:
-        """True if an Event is neither dropped nor over; drops it if its occurrence has expired."""
+        """True if an Event is neither dropped nor over; drops it if it has expired."""
         occurrence = self._events.get(key)
         if occurrence is None:
             return False
@@ -250,7 +250,7 @@ class EventCorrelator:
             record.due = now + WRITE_INTERVAL_SECONDS
 
     def token_pause(self, now: float) -> float:
-        """Refill the token bucket; returns the seconds until any Event may be written."""
+        """Refill the token bucket of Events; returns the seconds until any may be written."""
         elapsed = max(0.0, now - self._refilled_at)
         self._tokens = min(float(BURST), self._tokens + elapsed / SECONDS_PER_TOKEN)
         self._refilled_at = now

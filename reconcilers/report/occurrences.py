@@ -65,7 +65,7 @@ class Occurrences:
         """The BFD sessions as of the last call, without sessions whose state was unknown then."""
 
     def receive(self, event: Event) -> None:
-        """Report a session that was established or lost, from an event of the speaker."""
+        """Report the occurrence that a session was established or lost, by a speaker's event."""
         if not isinstance(event, StateChanged) or event.new == event.old:
             return
         if event.new == ESTABLISHED:
@@ -75,7 +75,7 @@ class Occurrences:
             self._report(self._session(event, "Warning", "SessionDown", text))
 
     def compare(self) -> None:
-        """Report the problems that are new since the last call, resolve the problems that are gone."""
+        """Report the occurrences that are new since the last call, resolve the ones now gone."""
         snapshot = self._database.snapshot()
         occurrences = {
             *self._invalid(snapshot),

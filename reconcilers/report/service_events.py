@@ -45,7 +45,7 @@ class ServiceEvents:
     def changes(
         self, selected: Mapping[ObjectRef, SelectedService], now: float
     ) -> Iterator[Occurrence]:
-        """Yield an occurrence for each Service whose state has changed; ``now`` in seconds.
+        """Yield an occurrence, for an Event, on each Service whose advertisement has changed.
 
         The first pass reports no Service that is advertised: it may have been for days.
         """

@@ -44,10 +44,10 @@ class StatusClient(Protocol):
     """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     async def get(self, path: str) -> JsonObject | None:
-        """Return an object, or None if it does not exist."""
+        """Return an object whose status is reported, or None if it does not exist."""
 
     async def merge(self, path: str, content: JsonObject) -> JsonObject:
-        """Send a JSON merge patch (RFC 7386)."""
+        """Patch the status of an object by a JSON merge patch (RFC 7386)."""
 
 
 class _Object(msgspec.Struct):
@@ -114,14 +114,14 @@ class Statuses(GivenObjects[ObjectStatus], SingleValue):
 
     @property
     def message(self) -> str:
-        """The state of the first object, for health."""
+        """The state of the first reported status, for health."""
         first = next(iter(self._objects.values()), None)
         if first is None:
             return NO_OBJECT
         return first.message if first.row.uid else NOT_STORED
 
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
-        """See `Reconciler`. An object without a UID is generated in this process only."""
+        """Return the objects whose statuses have changed rows; without a UID none is written."""
         for change in self._rows.next(snapshot):
             row, key = change.row, key_of(change.row.object)
             known = self._objects.get(key)
@@ -135,11 +135,11 @@ class Statuses(GivenObjects[ObjectStatus], SingleValue):
         return super().changes(snapshot)
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
+        """True if the status of the object is to be reported, and reports are enabled."""
         return self._enabled and super().wanted(snapshot, key)
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> JsonObject:
-        """See `SingleValue`."""
+        """Return the status of an object that this node is to report, as JSON."""
         del snapshot
         known = self._objects[key]
         status = known.row.status
@@ -151,7 +151,7 @@ class Statuses(GivenObjects[ObjectStatus], SingleValue):
         return content
 
     async def actual_value(self, key: ObjectKey) -> JsonObject | None:
-        """See `SingleValue`. Raises `NotNow` if the object to report on does not exist."""
+        """Return the stored status. Raises `NotNow` if the object does not exist."""
         known = self._objects.get(key)
         if known is None or not known.row.uid:
             return None
@@ -179,7 +179,7 @@ class Statuses(GivenObjects[ObjectStatus], SingleValue):
         known.read_at = self._now()
 
     async def set_value(self, key: ObjectKey, value: JsonObject) -> None:
-        """See `SingleValue`. Raises `NotNow` for a difference of numbers that waits."""
+        """Patch the status of an object. Raises `NotNow` for a difference of counts that waits."""
         known = self._objects[key]
         stored = known.stored or {}
         pause = known.counts.pause(value, stored, known.row.counts, self._now())
@@ -191,7 +191,7 @@ class Statuses(GivenObjects[ObjectStatus], SingleValue):
         known.message = f"written {known.writes} times"
 
     async def delete(self, key: ObjectKey) -> None:
-        """Remove the status that was written."""
+        """Remove the status that was written to an object."""
         known = self._objects[key]
         await self._patch(
             key, known, None if known.has_conditions else dict.fromkeys(known.stored or ())

@@ -23,7 +23,7 @@ from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.apply.instances import Instances
 from reconcilers.model import SessionAddress
-from reconcilers.report.object_statuses import ObjectStatuses
+from reconcilers.report.status_rows import StatusRows
 from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from reconcilers.target import Description, Reconciler, RoundSummary, Runner
@@ -514,15 +514,15 @@ def test_statuses_are_computed_once_for_a_change_when_the_speaker_has_followed_i
     at_runs: list[tuple[int, int]] = []
     """The number of peers that the speaker has, and how often it has followed, at each computation."""
     followed: list[None] = []
-    run = ObjectStatuses.run
+    run = StatusRows.run
 
-    def counted(statuses: ObjectStatuses, now: float) -> bool:
+    def counted(statuses: StatusRows, now: float) -> bool:
         count = 0 if runner.applied is None else peers.count(runner.applied)
         at_runs.append((count, len(followed)))
         return run(statuses, now)
 
     monkeypatch.setattr(status, "EVERY", 3600.0)
-    monkeypatch.setattr(ObjectStatuses, "run", counted)
+    monkeypatch.setattr(StatusRows, "run", counted)
 
     def save(kind: str, name: str, ports: Sequence[int] = (1179, 1180)) -> None:
         values = configuration(ports)

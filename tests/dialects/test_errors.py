@@ -9,7 +9,7 @@ import pytest
 from reconcilers import dialect as api
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.model import PendingDialect
-from reconcilers.report.object_statuses import ObjectStatuses
+from reconcilers.report.status_rows import StatusRows
 from resources.core.kinds import SERVICE
 from statedb import Snapshot
 from tests.dialects.beacon.dialect import BeaconDialect, statuses
@@ -43,7 +43,7 @@ def test_the_statuses_of_other_dialects_follow_while_one_cannot_report() -> None
     cluster = usual(also=[Defective])
     cluster.put(BEACON, beacon(NODE))
     cluster.run()
-    reporting = ObjectStatuses(cluster.db, cluster.intent, cluster.dialects, NODE, lambda: ())
+    reporting = StatusRows(cluster.db, cluster.intent, cluster.dialects, NODE, lambda: ())
 
     def stored() -> dict[str, tuple[str, object]]:
         rows = reporting.table.all(cluster.db.snapshot())
@@ -72,7 +72,7 @@ def test_a_dialect_that_has_not_been_read_reports_nothing_of_what_it_reported_be
     pending = cluster.intent.pending_dialects
     with cluster.db.write(pending) as txn:
         pending.upsert(txn, PendingDialect("beacon", ("beacons",)))
-    reporting = ObjectStatuses(cluster.db, cluster.intent, cluster.dialects, NODE, lambda: ())
+    reporting = StatusRows(cluster.db, cluster.intent, cluster.dialects, NODE, lambda: ())
     reporting.run(1.0)
     rows = reporting.table.all(cluster.db.snapshot())
     assert {row.dialect for row in rows} == {CiliumDialect.name}

@@ -90,7 +90,7 @@ class NodeObjectRows:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a run due."""
+        """The tables whose changes make the computation of a node's objects due."""
         if not self._written:
             return ()
         i = self._intent
@@ -100,7 +100,7 @@ class NodeObjectRows:
         return (*tables.values(), *of_intent, i.bfd_sessions, i.kernel_tables, *routes)
 
     def compute(self) -> Slices[None]:
-        """Compute what is due, in slices of a few milliseconds."""
+        """Compute the objects of a node that are due, in slices of a few milliseconds."""
         snapshot = self._database.snapshot()
         self._follow(snapshot)
         self.failures.clear()
@@ -121,7 +121,7 @@ class NodeObjectRows:
         self.computed |= self._whole.keys() - self.failures.keys()
 
     def take(self) -> Mapping[NodeObjectKey, NodeObject | None]:
-        """Return what has changed since the last call; None for objects that shall not be."""
+        """Return the computed rows that have changed; None for objects that shall not be."""
         changed, self._changed = self._changed, {}
         return changed
 

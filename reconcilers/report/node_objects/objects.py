@@ -79,20 +79,20 @@ class NodeObjectClient(Protocol):
     def pages(
         self, path: str, parameters: Sequence[tuple[str, str]]
     ) -> AsyncIterator[list[JsonObject]]:
-        """Yield the pages of a list."""
+        """Yield the pages of a list of the node's objects."""
 
     async def create(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Create an object in a collection."""
+        """Create an object of the node in a collection."""
 
     async def merge(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Send a JSON merge patch (RFC 7386)."""
+        """Patch an object of the node by a JSON merge patch (RFC 7386)."""
 
     async def delete(self, path: str, uid: str) -> None:
-        """Delete the object with this UID, if it exists."""
+        """Delete the node's object with this UID, if it exists."""
 
 
 @final
-class NodeObjects(GivenObjects[NodeObject]):
+class ReportedNodeObjects(GivenObjects[NodeObject]):
     """The objects of one kind: ``(label, ...)``, the values of `NodeObjectKind.identity`."""
 
     def __init__(
@@ -159,16 +159,16 @@ class NodeObjects(GivenObjects[NodeObject]):
 
     @property
     def count(self) -> int:
-        """The number of objects that there shall be."""
+        """The number of objects that the node is to have of the kind."""
         return len(self.given) if self._enabled else 0
 
     def name_of(self, key: ObjectKey) -> str:
-        """Return the name of an object in the API server; empty if it has none yet."""
+        """Return the name of a node's object in the API server; empty without one yet."""
         present = self._stored.get(key)
         return kept(present).name if present else ""
 
     async def actual_objects(self) -> Collection[ObjectKey]:
-        """List the objects of the node; none if the API server does not have the kind."""
+        """List the objects of the node; none if the API server lacks the kind."""
         listed: dict[ObjectKey, list[Stored]] = {}
         self.missing = False
         try:
@@ -184,16 +184,16 @@ class NodeObjects(GivenObjects[NodeObject]):
         return listed.keys()
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
+        """True if the node is to have the object, and the API server has the kind."""
         return self._enabled and not self.missing and super().wanted(snapshot, key)
 
     def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
-        """See `Reconciler`."""
+        """Return the parts of a node's object: labels, owners and status."""
         del snapshot, parts
         return self._parts(key)
 
     def actual(self, key: ObjectKey, parts: Parts) -> State | None:
-        """See `Reconciler`."""
+        """Return the stored parts of a node's object, and its duplicates."""
         del parts
         present = self._stored.get(key)
         if not present:
@@ -219,7 +219,7 @@ class NodeObjects(GivenObjects[NodeObject]):
         }
 
     async def update(self, key: ObjectKey, changes: State) -> None:
-        """Delete duplicates, then create the object or change its metadata, then write its status."""
+        """Delete duplicates of a node's object, create it or change it, write its status."""
         row = self.given[key]
         if changes.keys() == {STATUS} and row.prompt is not None:
             self._check_prompt(key, row.prompt)
@@ -250,14 +250,14 @@ class NodeObjects(GivenObjects[NodeObject]):
         self._note(key, self._now())
 
     async def delete(self, key: ObjectKey) -> None:
-        """Delete all objects with these labels."""
+        """Delete all objects of the node with these labels."""
         self._check_rate()
         for row in list(self._stored.get(key, ())):
             await self._remove(key, row.name, row.uid)
         self._forget(key)
 
     def text(self, part: Part) -> str:
-        """See `Reconciler`."""
+        """Return the name of a part of a node's object, or of a duplicate."""
         return part.name if isinstance(part, Duplicate) else str(part)
 
     # Requests

@@ -23,7 +23,7 @@ class Pod(msgspec.Struct, frozen=True):
 def owners(
     kind: NodeObjectKind, namespace: str, node: Node | None, pod: Pod
 ) -> tuple[JsonObject, ...]:
-    """Return the owner of the objects of a kind in a namespace: the agent's Pod or the Node.
+    """Return the owner of the node's objects of a kind: the agent's Pod or the Node.
 
     An owner in another namespace is taken as deleted, and the API server would collect the objects
     (Kubernetes documentation, "Owners and Dependents").
@@ -47,24 +47,24 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The URL path of the collection."""
+        """The URL path of the collection: the place of a node's objects."""
         kind = self.kind.kind
         return kind.path(kind.versions[0], self.namespace)
 
     @property
     def selector(self) -> tuple[str, str]:
-        """The parameter of a list that selects the objects of the node."""
+        """The parameter of a list that selects the objects of the node in their place."""
         if self.kind.name:
             return ("fieldSelector", f"metadata.name={self.kind.name_for(self.node)}")
         return ("labelSelector", f"{self.kind.node_label}={self.label}")
 
     @property
     def label(self) -> str:
-        """The value of the label with the node's name."""
+        """The value of the label with the node's name, in the objects' place."""
         return label_value(self.node)
 
     def content(self, labels: Mapping[str, str], owners: Sequence[JsonObject]) -> JsonObject:
-        """Return a new object, without its status."""
+        """Return a new object for its place, without its status."""
         kind = self.kind
         metadata: JsonObject = {"labels": dict(labels)} if labels else {}
         if kind.name:

@@ -32,12 +32,12 @@ class Accepted(NamedTuple):
 
 
 def canonical(value: object) -> bytes:
-    """Encode a JSON value; equal values have equal octets."""
+    """Encode a JSON value of a stored object; equal values have equal octets."""
     return msgspec.json.encode(value, order="sorted")
 
 
 def stored(content: Mapping[str, Any]) -> Stored:
-    """Return what is compared of an object as the API server sends it."""
+    """Return what is compared of a node's stored object, as the API server sends it."""
     metadata = content.get("metadata") or {}
     return Stored(
         name=metadata.get("name", ""),
@@ -50,12 +50,12 @@ def stored(content: Mapping[str, Any]) -> Stored:
 
 
 def labels_of(kind: NodeObjectKind, labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the labels by which the objects of a node are distinguished."""
+    """Return the labels that distinguish the stored objects of a node."""
     return tuple(labels.get(name, "") for name in kind.identity)
 
 
 def kept(present: Sequence[Stored]) -> Stored:
-    """Return the object that is kept of some with the same labels: the oldest."""
+    """Return the stored object that is kept of some with the same labels: the oldest."""
     return min(present, key=lambda row: (row.created, row.name))
 
 

@@ -15,7 +15,7 @@ from reconcilers.cilium.node_errors import (
 from reconcilers.conditions import with_times
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef, Problem, ReconcileStatus
-from reconcilers.report.object_statuses import ObjectStatuses
+from reconcilers.report.status_rows import StatusRows
 from reconcilers.tables import object_id
 from resources.cilium.status import NodeConfigStatus
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
@@ -90,7 +90,7 @@ class Reported:
         self.cluster = cluster
         self.sessions = list(sessions)
         self.listen_error: str | None = None
-        self.statuses = ObjectStatuses(
+        self.statuses = StatusRows(
             cluster.db,
             cluster.intent,
             [cluster.dialect],

@@ -11,7 +11,7 @@ from reactivex.subject import Subject
 
 from cells.hive.rounds import in_slices
 from reconcilers.dialect import NodeObject, NodeObjectKey, NodeObjectKind
-from reconcilers.report.node_objects.objects import NodeObjects
+from reconcilers.report.node_objects.objects import ReportedNodeObjects
 from reconcilers.report.node_objects.place import Place
 from reconcilers.target import Outcome, Runner
 from resources.crds.schema_markers import Definition
@@ -187,7 +187,7 @@ class Run:
         self.api = api
         self.outcomes: list[Outcome] = []
         rng = random.Random(1)  # noqa: S311
-        self.objects = NodeObjects(
+        self.objects = ReportedNodeObjects(
             api,
             Place(kind, "n1", "here", lambda: (OWNER,)),
             rng,

@@ -19,7 +19,7 @@ from speaker.api import InstanceStatus, PeerStatus
 from statedb import Database, Index, Table
 
 
-class ObjectStatuses:
+class StatusRows:
     """Keeps the table; `run` does what is due."""
 
     def __init__(
@@ -46,7 +46,7 @@ class ObjectStatuses:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a run due; counts of routes change without any."""
+        """The tables whose changes make the rows of statuses due; counts change without any."""
         i = self._intent
         tables: dict[str, Table[Any]] = {
             table.name: table for dialect, _ in self._reported for table in dialect.compiled_tables
@@ -63,7 +63,7 @@ class ObjectStatuses:
         )
 
     def run(self, now: float) -> bool:
-        """Compute all statuses; ``now`` is Unix time. Returns True if one has changed."""
+        """Compute the rows of all statuses; ``now`` is Unix time. Returns True if one has changed."""
         snapshot = self._database.snapshot()
         before = {row.object: row for row in self.table.all(snapshot)}
         sessions, instances = self._sessions(), self._instances()
