@@ -18,7 +18,7 @@ from reconcilers.intent.render import document
 from reconcilers.kernel.offline import kernel_document
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.received_file import ReceivedRoutes
-from reconcilers.operator import LocalOperator, Planner
+from reconcilers.operator import InProcessOperator, Planner
 from reconcilers.plan import NodeState, node_state
 from reconcilers.tables import IntentTables, Json, problem_item
 from resources.core import kinds as core
@@ -102,7 +102,7 @@ class CompiledManifests:
                 for_that=instance.wants_routes_installed
             )
         planner = Planner(self.db, instances, settings.secrets_namespace, stored=False)
-        self._operator = LocalOperator(self.db, self.intent, planner)
+        self._operator = InProcessOperator(self.db, self.intent, planner)
         self._compiler = IntentCompiler(
             self.db,
             self.resources,

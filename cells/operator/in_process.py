@@ -10,7 +10,7 @@ from cells.hive import Group, Wiring, provide
 from cells.intent.cell import IntentStep
 from cells.sources.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
-from reconcilers.operator import LocalOperator, Planner
+from reconcilers.operator import InProcessOperator, Planner
 from reconcilers.tables import IntentTables
 from statedb import Database
 
@@ -20,10 +20,10 @@ def make_operator(
     intent: IntentTables,
     dialects: Group[Dialect],
     secrets_namespace: SecretsNamespace,
-) -> LocalOperator:
+) -> InProcessOperator:
     """Return the operator's part of the enabled dialects."""
     planner = Planner(database, dialects, secrets_namespace.name, stored=False)
-    return LocalOperator(database, intent, planner)
+    return InProcessOperator(database, intent, planner)
 
 
 WIRING = Wiring(

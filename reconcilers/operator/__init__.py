@@ -7,7 +7,7 @@ the client of the API server comes with them.
 """
 
 from reconcilers.model import Delete
-from reconcilers.operator.in_process import LocalOperator
+from reconcilers.operator.in_process import InProcessOperator
 from reconcilers.operator.planner import Plan, Planner
 from reconcilers.operator.writes import Annotate, Apply, Write
 
@@ -15,7 +15,7 @@ __all__ = [
     "Annotate",
     "Apply",
     "Delete",
-    "LocalOperator",
+    "InProcessOperator",
     "Plan",
     "Planner",
     "Write",

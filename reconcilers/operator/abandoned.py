@@ -24,10 +24,10 @@ class AbandonedClient(Protocol):
     """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     def metadata(self, path: str) -> AsyncIterator[list[Mapping[str, Any]]]:
-        """Yield the metadata of the objects of a list, page by page."""
+        """Yield the metadata of objects that may be abandoned, page by page."""
 
     async def delete(self, path: str, uid: str) -> None:
-        """Delete the object with this UID, if it exists."""
+        """Delete the abandoned object with this UID, if it exists."""
 
 
 class AbandonedObject(msgspec.Struct, frozen=True):
@@ -56,13 +56,13 @@ class AbandonedObjects:
 
     @property
     def needed(self) -> bool:
-        """True if an enabled dialect has such kinds."""
+        """True if an enabled dialect has kinds of which agents may abandon objects."""
         return bool(self._kinds)
 
     async def run(
         self, client: AbandonedClient, nodes: Collection[str]
     ) -> tuple[AbandonedObject, ...]:
-        """Make a pass with the names of all Nodes; returns what was deleted.
+        """Delete abandoned objects, given the names of all Nodes; returns what was deleted.
 
         Without any Node nothing is deleted. Raises `KubernetesError` for an API server that does not
         answer.
@@ -109,7 +109,7 @@ async def _abandoned(
 
 
 def node_of(kind: NodeObjectKind, metadata: Mapping[str, Any]) -> str:
-    """Return the node of an object, as its label or its name has it; empty where it has none."""
+    """Return the node of a possibly abandoned object, by label or name; empty without one."""
     if not kind.name:
         return str((metadata.get("labels") or {}).get(kind.node_label, ""))
     before, _, after = kind.name.partition(NODE)

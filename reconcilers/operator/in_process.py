@@ -10,7 +10,7 @@ from reconcilers.tables import OF_CLUSTER, IntentTables
 from statedb import Database, Revisions, Table
 
 
-class LocalOperator:
+class InProcessOperator:
     """Writes the rows that the intent compiler reads; run it before the compiler."""
 
     def __init__(self, db: Database, intent: IntentTables, planner: Planner) -> None:
@@ -24,15 +24,15 @@ class LocalOperator:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a run due."""
+        """The tables whose changes make a run of the operator in this process due."""
         return self._followed
 
     def run(self) -> None:
-        """Write what changed, at one go."""
+        """Run the operator's part in this process, and write what changed, at one go."""
         finish(self.slices())
 
     def slices(self) -> Slices[None]:
-        """Write the generated objects, conditions and problems, if a followed table has changed."""
+        """Write the operator's objects, conditions and problems as rows of this process."""
         snapshot = self._db.snapshot()
         if self._db.changed(self._last, snapshot).isdisjoint(self._followed):
             return

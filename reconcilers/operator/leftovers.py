@@ -19,10 +19,10 @@ class LeftoverClient(Protocol):
     """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     def metadata(self, path: str) -> AsyncIterator[list[Mapping[str, Any]]]:
-        """Yield the metadata of the objects of a list, page by page."""
+        """Yield the metadata of objects that may be leftovers, page by page."""
 
     async def delete(self, path: str, uid: str) -> None:
-        """Delete the object with this UID, if it exists."""
+        """Delete the leftover object with this UID, if it exists."""
 
 
 class Leftover(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Leftover(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the object."""
+        """The name of the leftover object."""
         return self.path.rpartition("/")[2]
 
 

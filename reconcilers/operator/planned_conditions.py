@@ -38,10 +38,10 @@ class ConditionClient(Protocol):
     """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     async def get(self, path: str) -> dict[str, Any] | None:
-        """Return an object, or None if it does not exist."""
+        """Return an object with planned conditions, or None if it does not exist."""
 
     async def apply(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Apply an object as the field manager of the operator."""
+        """Apply the planned conditions of an object as the operator's field manager."""
 
 
 @final
@@ -87,7 +87,7 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
 
     @property
     def kinds_without_conditions(self) -> tuple[str, ...]:
-        """The kinds whose definition has no conditions: the API server drops written ones."""
+        """The planned kinds whose definition has no conditions to store."""
         return tuple(sorted(self._dropped))
 
     def plan(self, plan: Plan) -> None:
@@ -98,7 +98,7 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
         self._not_found -= gone
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Conditions:
-        """Return the conditions of the plan, with the times of unchanged ones."""
+        """Return the planned conditions, with the times of unchanged ones."""
         del snapshot
         known = self._known[key]
         time = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -108,7 +108,7 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
         }
 
     async def actual_value(self, key: ObjectKey) -> Conditions | None:
-        """Return the conditions that the operator manages or wants.
+        """Return the stored conditions that the operator manages or plans.
 
         Raises `NotNow` for an object that is gone, or whose kind has no conditions.
         """
@@ -136,7 +136,7 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
         self._known[key] = conditions.decode(stored)
 
     async def set_value(self, key: ObjectKey, value: Conditions) -> None:
-        """Apply the conditions; other managed conditions are removed."""
+        """Apply the planned conditions; other managed conditions are removed."""
         kind, namespace, name = key
         content = {
             "apiVersion": kind_of(self._kinds, key).api_versions[0],

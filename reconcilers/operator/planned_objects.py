@@ -25,12 +25,12 @@ class ObjectClient(ApplyClient, Protocol):
     """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     async def delete(self, path: str, uid: str) -> None:
-        """Delete the object with this UID."""
+        """Delete the planned object with this UID."""
 
     async def annotate(
         self, path: str, content: Mapping[str, Any], dialect: str, *, take_over: bool
     ) -> dict[str, Any]:
-        """Apply annotations under a field manager of the dialect's own; others' values are kept."""
+        """Apply planned annotations of an object, as a field manager of the dialect's own."""
 
 
 @final
@@ -73,7 +73,7 @@ class PlannedObjects(PlannedWrites[Write]):
         self.give_all({key_of(write.object): write for write in plan.objects})
 
     def verb(self, key: ObjectKey) -> Verb:
-        """Return how an object of the plan is written."""
+        """Return how a planned object is written: applied, deleted or annotated."""
         match self.given.get(key):
             case Delete():
                 return "delete"
@@ -82,12 +82,12 @@ class PlannedObjects(PlannedWrites[Write]):
         return "apply"
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Write:
-        """See `SingleValue`."""
+        """Return the planned write of an object."""
         del snapshot
         return self.given[key]
 
     def actual_value(self, key: ObjectKey) -> Write | None:
-        """Return the last write while it may be confirmed."""
+        """Return the last write of a planned object while it may be confirmed."""
         last = self._unconfirmed.get(key)
         if last is None or key not in self.given or self._now() >= last[1] + UNCONFIRMED_SECONDS:
             self._unconfirmed.pop(key, None)
@@ -95,7 +95,7 @@ class PlannedObjects(PlannedWrites[Write]):
         return last[0]
 
     async def set_value(self, key: ObjectKey, value: Write) -> None:
-        """Send a write."""
+        """Send the planned write of an object."""
         self._unconfirmed.pop(key, None)
         try:
             await self._send(value)

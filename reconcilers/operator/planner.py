@@ -66,7 +66,7 @@ class Planner:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a run due."""
+        """The tables whose changes make the operator's plan due."""
         tables = {
             table.name: table
             for dialect in self._dialects
@@ -79,7 +79,7 @@ class Planner:
         return tuple(tables.values())
 
     def plan(self, unread: Unread = EVERYTHING_READ) -> Slices[Plan | None]:
-        """Return the plan; None before every kind was answered, and one dialect's objects are read.
+        """Return the operator's plan; None before every kind was answered, and one dialect was read.
 
         Nothing is written for a dialect of which a kind is unread: an object that is not known may
         exist, and no deletion may follow from it. The others do not wait.
@@ -137,7 +137,7 @@ class Planner:
         return Annotate(ref, content, row.dialect, row.take_over)
 
     def is_ready(self, snapshot: Snapshot) -> bool:
-        """True if every source has been read once."""
+        """True if every source has been read once, and the operator may plan."""
         return not self._waiting(snapshot)
 
     def _waiting(self, snapshot: Snapshot) -> tuple[Table[Any], ...]:
@@ -152,7 +152,7 @@ class Planner:
         unread: frozenset[ObjectRef] = frozenset(),
         blocked: Container[str] = frozenset(),
     ) -> Slices[dict[str, ClusterIntent]]:
-        """Return what each dialect generates and reports, by the dialect's name; in slices.
+        """Return what each dialect generates and reports, for the operator's plan, in slices.
 
         Of dialects that are ``blocked`` the last problems remain; a feeder that is not gets the outcome
         of its objects.

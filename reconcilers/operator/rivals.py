@@ -31,7 +31,7 @@ class RunningRival(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """A sentence about the rival and the remedy, for people."""
+        """A sentence about the running rival and the remedy, for people."""
         text = (
             f"{self.rival.name} runs beside this dialect (DaemonSet {self.namespace}/{self.name}): "
             "both open a session to each router"
@@ -47,7 +47,7 @@ class RunningRival(msgspec.Struct, frozen=True):
 
 
 async def running_rivals(writer: Writer, dialects: Sequence[Dialect]) -> list[RunningRival]:
-    """Return the rivals of dialects that run, by dialect; raises `KubernetesError`."""
+    """Return the rivals of dialects that run in the cluster. Raises `KubernetesError`."""
     rivals = []
     for dialect in dialects:
         for rival in dialect.each(Rival):

@@ -29,7 +29,10 @@ class Untested(msgspec.Struct, frozen=True, order=True):
 
 
 async def untested_versions(writer: Writer, dialects: Sequence[Dialect]) -> list[Untested]:
-    """Return what is outside of the range, by dialect. Raises `KubernetesError`."""
+    """Return which programs are not of the tested versions, by dialect.
+
+    Raises `KubernetesError`.
+    """
     companions = [
         (dialect.name, companion) for dialect in dialects for companion in dialect.each(Companion)
     ]
@@ -49,7 +52,10 @@ async def untested_versions(writer: Writer, dialects: Sequence[Dialect]) -> list
 
 
 def definition_doubts(companion: Companion, served: frozenset[str]) -> list[str]:
-    """Return a sentence for each version that the definitions lack; ``served`` are group/version."""
+    """Return a sentence for each tested version of a definition that is not served.
+
+    ``served`` are group/version.
+    """
     groups = {name.partition("/")[0] for name in served}
     return [
         f"the API server serves {kind.plural}.{kind.group} without version {kind.versions[0]}, which "
@@ -60,7 +66,7 @@ def definition_doubts(companion: Companion, served: frozenset[str]) -> list[str]
 
 
 def image_doubt(companion: Companion, deployment: dict[str, Any]) -> str:
-    """Return a sentence if the image of a Deployment is of an untested version; else an empty text."""
+    """Return a sentence if a Deployment's image is of an untested version; else an empty text."""
     spec = ((deployment.get("spec") or {}).get("template") or {}).get("spec") or {}
     first, last = companion.tested
     for container in spec.get("containers") or ():

@@ -93,6 +93,6 @@ class PlannedWrites(GivenObjects[T], SingleValue):
         self._now = now
 
     def possible(self, key: ObjectKey) -> bool:
-        """True while this operator leads."""
+        """True while this operator leads, and its writes may be sent."""
         del key
         return self._allowed()

@@ -18,7 +18,7 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.model import Problem
-from reconcilers.operator import LocalOperator, Planner
+from reconcilers.operator import InProcessOperator, Planner
 from reconcilers.ovnk.dialect import OvnkDialect
 from reconcilers.tables import IntentTables
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
@@ -65,7 +65,7 @@ def first_round(objects: Objects) -> Round:
             replace_all(txn, tables.of(kind), rows)
     dialects = [dialect(tables, dialect.options_type()) for dialect in DIALECTS]
     planner = Planner(database, dialects, "kube-system", stored=False)
-    operator = LocalOperator(database, intent, planner)
+    operator = InProcessOperator(database, intent, planner)
     compiler = IntentCompiler(database, tables, intent, dialects, NODE, operator_in_process=True)
 
     def work() -> Iterator[None]:

@@ -13,7 +13,7 @@ from reconcilers.intent.arbitrate import Owners
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
 from reconcilers.intent.summary import Summary
-from reconcilers.operator import LocalOperator, Planner
+from reconcilers.operator import InProcessOperator, Planner
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.tables import Tables
@@ -52,7 +52,7 @@ class Cluster:
         others = [dialect(self.resources, dialect.options_type()) for dialect in also]
         self.dialects = dialects = [self.dialect, *others]
         planner = Planner(self.db, dialects, "kube-system", stored=False)
-        self.operator = LocalOperator(self.db, self.intent, planner) if operator else None
+        self.operator = InProcessOperator(self.db, self.intent, planner) if operator else None
         self.compiler = IntentCompiler(
             self.db,
             self.resources,

@@ -13,7 +13,7 @@ from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.intent.address_limits import AddressLimits
 from reconcilers.intent.route_rows import RouteRows
 from reconcilers.intent.service_addresses import cluster_ips
-from reconcilers.operator import LocalOperator, Planner
+from reconcilers.operator import InProcessOperator, Planner
 from reconcilers.sliced_work import (
     BATCH_PIECES,
     SLICE_PIECES,
@@ -209,7 +209,7 @@ def test_the_operators_part_compiles_in_slices(
 ) -> None:
     dialect = Frrk8sDialect(agent.tables, Frrk8sClusterOptions())
     planner = Planner(agent.db, [dialect], "kube-system", stored=False)
-    operator = LocalOperator(agent.db, agent.intent, planner)
+    operator = InProcessOperator(agent.db, agent.intent, planner)
     agent.write([large(COUNT)])
     parsed = Largest(monkeypatch, (field_values, "prefix"))
     for _ in operator.slices():

@@ -20,7 +20,7 @@ from deploy import rbac
 from reconcilers import dialect as api
 from reconcilers.compile_manifests import kinds_of
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.operator import LocalOperator, Planner
+from reconcilers.operator import InProcessOperator, Planner
 from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE, SECRET, SERVICE
 from resources.kind import Kind
@@ -155,7 +155,7 @@ def test_the_operator_reads_the_kinds_that_its_options_ask_for(
 def test_a_change_of_an_operated_table_runs_the_operators_part_and_no_other_change_does() -> None:
     db, tables, dialect = of(Following)
     intent = IntentTables(db)
-    operator = LocalOperator(db, intent, Planner(db, [dialect], "kube-system", stored=False))
+    operator = InProcessOperator(db, intent, Planner(db, [dialect], "kube-system", stored=False))
 
     def runs(kind: Kind[Any] | None = None, value: Any = None) -> int:  # noqa: ANN401
         before = Following.runs

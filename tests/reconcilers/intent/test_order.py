@@ -20,7 +20,7 @@ from reconcilers.compile_manifests import OfflineSettings, kinds_of
 from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
-from reconcilers.operator import LocalOperator, Planner
+from reconcilers.operator import InProcessOperator, Planner
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.manifests.load import load
@@ -65,7 +65,7 @@ class Cluster:
         self.options = options
         dialects = [one(self.resources, options.dialects[one.name]) for one in types]
         planner = Planner(self.db, dialects, options.secrets_namespace, stored=False)
-        self.operator = LocalOperator(self.db, self.intent, planner)
+        self.operator = InProcessOperator(self.db, self.intent, planner)
         self.compiler = IntentCompiler(
             self.db,
             self.resources,
