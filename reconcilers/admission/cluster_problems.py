@@ -37,7 +37,7 @@ NodeGroups = Mapping[Hashable, Sequence[str]]
 def node_groups(
     dialects: Iterable[Dialect], snapshot: Snapshot, nodes: Iterable[str]
 ) -> NodeGroups:
-    """Return the groups of nodes for which all dialects compile the same objects."""
+    """Return groups of nodes with the same objects, for the problems of a whole cluster."""
     groups: dict[Hashable, list[str]] = {}
     group = node_grouping(dialects)
     for node in sorted(nodes):
@@ -48,7 +48,7 @@ def node_groups(
 def cluster_problems(
     feeding: Feeding, snapshot: Snapshot, nodes: Iterable[str], secrets_namespace: str
 ) -> list[ClusterProblem]:
-    """Return the problems of the dialects' objects on nodes, and of the operator's part.
+    """Return the problems of the dialects' objects on all nodes, and of the operator's part.
 
     A dialect that cannot be compiled is a problem without objects.
     """

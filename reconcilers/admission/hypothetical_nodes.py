@@ -22,18 +22,18 @@ MAX_NODES: Final = 32
 
 
 def selects(selectors: Selectors, labels: Mapping[str, str]) -> bool:
-    """True if an object selects a node."""
+    """True if an object selects a hypothetical node."""
     return not selectors or any(selector.matches(labels) for selector in selectors)
 
 
 def node_selectors(kind: Kind[Any], row: Any) -> Selectors:  # noqa: ANN401
-    """Return by which labels an object selects nodes; empty where it selects all, or by its name."""
+    """Return by which labels an object selects hypothetical nodes; empty: all, or by its name."""
     selectors_of = None if kind.of_node is None else kind.of_node.selectors
     return () if selectors_of is None else tuple(selectors_of(row))
 
 
 def node_with(labels: Mapping[str, str]) -> Node:
-    """Return a node with these labels. Its name describes them; no object has such a name."""
+    """Return a hypothetical node with these labels, which its name describes; no object has it."""
     text = LabelSelector(match_labels=dict(labels)).text if labels else "any labels"
     return Node(metadata=ObjectMeta(name=f"with {text}, none yet", labels=dict(labels)))
 
@@ -72,7 +72,7 @@ def _place(other: Selectors, own: Iterable[LabelSelector], nodes: list[LabelSele
 
 
 def example_labels(selector: LabelSelector) -> dict[str, str] | None:
-    """Return labels that a selector selects, or None if no labels fulfil all of its requirements."""
+    """Return labels of a hypothetical node that a selector selects; None if there are none."""
     example: dict[str, str] = {}
     for key in sorted(selector.keys):
         rest = [requirement for requirement in selector.match_expressions if requirement.key == key]

@@ -79,7 +79,7 @@ class Reviewer:
         """The problems without a change, and the revisions of the tables that they are of."""
 
     def review(self, request: Request) -> Verdict:
-        """Decide about one change."""
+        """Review one change of an object: allow it, with warnings, or deny it."""
         if request.operation not in ("CREATE", "UPDATE") or request.kind not in self._reviewed:
             return Verdict(allowed=True)
         kind, dialect, admission = self._reviewed[request.kind]

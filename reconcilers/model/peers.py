@@ -25,7 +25,7 @@ class PrefixRule(msgspec.Struct, frozen=True):
 
     @property
     def sort_key(self) -> tuple[str | int, ...]:
-        """Order rules by prefix and lengths, rules without lengths first."""
+        """The order of a peer's rules in the model: by prefix and lengths, without lengths first."""
         return (self.prefix, *(-1 if length is None else length for length in (self.ge, self.le)))
 
     def __str__(self) -> str:
@@ -162,7 +162,7 @@ class Peer(msgspec.Struct, frozen=True):
     dialect: str = ""
 
     def next_hop(self, family: Family, *, configured: bool) -> str | None:
-        """Return the next hop that an object has for a family, or the node's address; or None."""
+        """Return the next hop that the model's peer has for a family; or None."""
         for hop in self.next_hops:
             if (hop.family, hop.configured) == (family, configured):
                 return hop.address
@@ -219,7 +219,7 @@ class AdvertiseLimit(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Return where the limit comes from, for people."""
+        """Return where the advertise limit of the model's peer comes from, for people."""
         if self.learned:
             return "the peer ended the session: Maximum Number of Prefixes Reached"
         return "--advertise-peer-limit"

@@ -23,7 +23,7 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True):
 
 
 def ref_to(kind: Kind[Any], row: Resource) -> ObjectRef:
-    """Return the reference to the object of a row."""
+    """Return the reference (`ObjectRef`) to the object of a row."""
     return ObjectRef(kind.name, *row.key)
 
 
@@ -38,7 +38,7 @@ class SecretRef(msgspec.Struct, frozen=True):
 
     @property
     def owner(self) -> ObjectRef:
-        """The Secret."""
+        """The Secret to which this reference of the model points."""
         return ObjectRef("Secret", self.namespace, self.name)
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class FieldRef(msgspec.Struct, frozen=True):
 
     @property
     def owner(self) -> ObjectRef:
-        """The object with the field."""
+        """The object with the field to which this reference of the model points."""
         return self.object
 
     def __str__(self) -> str:

@@ -72,7 +72,7 @@ class Problem(msgspec.Struct, frozen=True, order=True, cache_hash=True):
 
     @property
     def names(self) -> str:
-        """The first objects, and the number of the others."""
+        """The names of the first objects of the problem in a report, and the number of the others."""
         return enumerate_objects(self.objects)
 
     def __str__(self) -> str:

@@ -70,7 +70,7 @@ class Route(msgspec.Struct, frozen=True):
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """The objects that contribute the prefix."""
+        """The objects that contribute the prefix of the model's route."""
         return tuple(dict.fromkeys(contribution.origin for contribution in self.contributions))
 
 
