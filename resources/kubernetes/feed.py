@@ -33,7 +33,7 @@ LAST_SECONDS: Final = 5.0
 
 
 def older(one: str, other: str) -> bool:
-    """True if a resource version precedes another one, in a feed's list or watch event.
+    """True if a resource version precedes another one, in a list or a watch event of the feed.
 
     Decimal numbers are comparable (KEP-5504); other versions, as of aggregated APIs, are not.
     """
@@ -91,7 +91,7 @@ class Feed(Contents[T]):
 
     @property
     def by_labels(self) -> bool:
-        """True if the labels of the node decide which objects the feed stores."""
+        """True if the labels of the node decide which objects the list-and-watch feed stores."""
         return (
             self._node is not None
             and self.kind.of_node is not None
@@ -99,9 +99,10 @@ class Feed(Contents[T]):
         )
 
     def set_labels(self, labels: Mapping[str, str]) -> bool:
-        """Take the node's labels into the feed; True if objects were dropped by the new ones.
+        """Take the node's labels into the list-and-watch feed.
 
-        Requires a list if objects that were dropped earlier may concern it now.
+        Returns whether objects were dropped that concerned the node before. Requires a list if objects
+        that were dropped earlier may concern it now.
         """
         before, self.labels = self.labels, labels
         changed = {
@@ -115,7 +116,7 @@ class Feed(Contents[T]):
         return bool(dropped)
 
     def restore(self, rows: Iterable[T]) -> None:
-        """Start the feed with rows from before the start; the first list is compared with them."""
+        """Start the list-and-watch feed with rows from before the start, until the first list."""
         wanted = (
             row
             for row in rows
@@ -126,7 +127,7 @@ class Feed(Contents[T]):
         self.restored = bool(self.rows)
 
     def confirm_missing(self, now: float) -> bool:
-        """Count an answer that the kind does not exist; only the feed's restored rows depend on it.
+        """Count an answer that the API server lacks the feed's kind; only restored rows depend on it.
 
         Returns whether rows were dropped: the definition was deleted before the start.
         """
@@ -138,7 +139,7 @@ class Feed(Contents[T]):
         return True
 
     def replace(self, listing: Listing[T], now: float) -> int:
-        """Replace all rows of the feed by a complete list that was read at ``now``.
+        """Replace all rows of the list-and-watch feed by a complete list that was read at ``now``.
 
         If too many rows are missing, these are `held`. Returns the number of held rows that are
         deleted now. Raises `UnconfirmedList` if a second list is needed.
@@ -213,21 +214,21 @@ class Feed(Contents[T]):
         return result
 
     def check_version(self, version: str) -> None:
-        """Check the resource version of the feed. Raises `Expired` if it precedes the known one."""
+        """Check the feed's resource version from the API server. Raises `Expired` if it went back."""
         if older(version, self.version):
             self.version = ""
             raise Expired(f"resource versions went back from {self._last_version} to {version}")
 
     def request_list(self) -> None:
-        """Require a new list of the feed; the rows are kept."""
+        """Require a new list for the list-and-watch feed; the rows are kept."""
         self.version = ""
 
     def mark_synced(self) -> None:
-        """Mark the rows of the feed as complete, although the kind is missing or forbidden."""
+        """Mark the feed's rows as complete, although the API server lacks or forbids the kind."""
         self.synced = True
 
     def read(self, raw: msgspec.Raw, into: Contents[T]) -> ObjectKey:
-        """Decode an object into the feed's rows and problems; an invalid one keeps its last valid row.
+        """Decode an object of a list or watch event into the feed; an invalid one keeps its last row.
 
         An object that concerns other nodes alone has neither.
         """
