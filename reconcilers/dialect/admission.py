@@ -43,7 +43,7 @@ class Admission(Extension, frozen=True):
 
 
 def node_grouping(dialects: Iterable[Dialect]) -> Callable[[Snapshot, str], Hashable]:
-    """Return the function that groups nodes for the admission of dialects (`Admission.node_group`)."""
+    """Return the function that groups nodes for any dialect's admission (`Admission.node_group`)."""
     own = [(dialect, dialect.each(Admission)) for dialect in dialects]
     functions = [(dialect, each.node_group) for dialect, all_of in own for each in all_of]
     alone = any(not all_of for _, all_of in own)

@@ -13,30 +13,30 @@ class Candidate(Protocol):
 
     @property
     def object(self) -> ObjectRef:
-        """The object that has the candidate."""
+        """The object that has the candidate, whatever the dialect."""
         ...
 
     @property
     def type(self) -> str:
-        """The type of the candidate's address."""
+        """The type of the candidate's address, whatever the dialect."""
         ...
 
     @property
     def family(self) -> Family | None:
-        """The candidate's family; None where the object has no address of the type."""
+        """The family of any dialect's candidate; None where the object has no address of the type."""
         ...
 
     @property
     def nlri(self) -> bytes | None:
-        """The candidate's prefix; None where the object has no address of the type."""
+        """The prefix of any dialect's candidate; None where the object has no address of the type."""
         ...
 
     @property
     def service_field(self) -> str | None:
-        """The field of a Service that names the candidate (`ServiceAddress`), or None."""
+        """The field of a Service that names any dialect's candidate (`ServiceAddress`), or None."""
         ...
 
     @property
     def in_pool(self) -> bool:
-        """True if a pool that an administrator configured has the candidate."""
+        """True if a pool that an administrator configured has any dialect's candidate."""
         ...

@@ -61,7 +61,7 @@ class NodeIntent(msgspec.Struct, frozen=True):
     """Addresses that an object of the dialect has for the node, beside the Node's."""
 
     def problems_of(self, dialect: str) -> Iterator[Problem]:
-        """Yield the problems of a compilation, marked with its dialect, and its feeders'."""
+        """Yield the problems of any dialect's compilation, marked with it, and its feeders'."""
         outcomes = ((name, outcome.problems) for name, outcome in self.outcomes.items())
         for name, problems in ((dialect, self.problems), *outcomes):
             for problem in problems:

@@ -19,7 +19,7 @@ class Notes:
         self.problems: list[Problem] = []
 
     def add(self, ref: ObjectRef, field: str, message: str) -> None:
-        """Add a note on a field of an object to a conversion."""
+        """Add a note on a field of an object to any dialect's conversion."""
         self.problems.append(Problem((ref,), field, message, category="unsupported"))
 
 

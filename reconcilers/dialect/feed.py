@@ -52,11 +52,14 @@ class FeedConflicts(Protocol):
     """A growing set of objects that are accepted, and the conflicts of others with them."""
 
     def take(self, ref: ObjectRef) -> None:
-        """Add an accepted object of any feed; one of another dialect has no effect."""
+        """Add an accepted object of a dialect's feed; one of another dialect has no effect."""
         ...
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
-        """Yield the accepted objects of a feed with which another conflicts; one may come twice."""
+        """Yield the accepted objects of a dialect's feed with which another one conflicts.
+
+        An object may come twice.
+        """
         ...
 
 
@@ -74,26 +77,26 @@ class FeedRelations(Protocol):
 
     @property
     def ages(self) -> Mapping[ObjectRef, Age]:
-        """The ages of all objects of a feed, also of objects without a unit."""
+        """The ages of all objects of a dialect's feed, also of objects without a unit."""
         ...
 
     @property
     def wrong(self) -> AbstractSet[ObjectRef]:
-        """The objects of a feed that are never in effect; they have no unit."""
+        """The objects of a dialect's feed that are never in effect; they have no unit."""
         ...
 
     @property
     def references(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
-        """The references of the objects of a feed that have any."""
+        """The references of the objects of a dialect's feed that have any."""
         ...
 
     @property
     def referents(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
-        """The keys by which other objects of a feed refer to an object."""
+        """The keys by which other objects of a dialect's feed refer to an object."""
         ...
 
     def beside(self, environment: AbstractSet[ObjectRef]) -> FeedConflicts:
-        """Return an empty set of accepted objects of a feed.
+        """Return an empty set of accepted objects of a dialect's feed.
 
         ``environment`` are all that may be accepted: two objects may conflict only where a third one
         is among these.
@@ -101,7 +104,7 @@ class FeedRelations(Protocol):
         ...
 
     def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
-        """Yield why each other object of a feed is not in effect, where the feed knows the reason."""
+        """Yield why objects of a dialect's feed are not in effect, as far as the feed knows."""
         ...
 
 
@@ -114,18 +117,18 @@ class UnrelatedFeed:
     referents: Mapping[ObjectRef, frozenset[Hashable]] = {}
 
     def beside(self, environment: AbstractSet[ObjectRef]) -> UnrelatedFeed:  # noqa: ARG002
-        """Return itself: objects of a feed without relations have no conflicts."""
+        """Return itself: objects of a dialect's feed without relations have no conflicts."""
         return self
 
     def take(self, ref: ObjectRef) -> None:
-        """Accept an object of a feed without relations: nothing to do."""
+        """Accept an object of a dialect's feed without relations: nothing to do."""
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:  # noqa: ARG002
-        """Yield no conflicts: the objects of the feed have no relations."""
+        """Yield no conflicts: the objects of the dialect's feed have no relations."""
         return iter(())
 
     def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:  # noqa: ARG002
-        """Yield no reasons: the objects of the feed have no relations."""
+        """Yield no reasons: the objects of the dialect's feed have no relations."""
         return iter(())
 
 
@@ -151,14 +154,14 @@ class Feed:
 
     @classmethod
     def of(cls, units: Iterable[Translated]) -> Feed:
-        """Return a feed of units that do not depend on each other."""
+        """Return a dialect's feed of units that do not depend on each other."""
         of_objects: dict[ObjectRef, list[Translated]] = {}
         for translated in units:
             of_objects.setdefault(translated.origin, []).append(translated)
         return cls(of_objects)
 
     def units(self, objects: Objects) -> Iterable[Translated]:
-        """Translate some objects of the feed, without the rules of their routes."""
+        """Translate some objects of the dialect's feed, without the rules of their routes."""
         return [translated for of_object in objects.values() for translated in of_object]
 
     def translation(
@@ -167,14 +170,14 @@ class Feed:
         objects: Objects,
         others: Iterable[Any],  # noqa: ARG002
     ) -> Translation | Slices[Translation]:
-        """Translate the feed's objects that are in effect, with the rules of their routes.
+        """Translate the objects of a dialect's feed that are in effect, with the rules of their routes.
 
         ``others`` are the rows of the dialect that is fed, of its own objects and of other feeds.
         """
         return Translation(list(self.units(objects)))
 
     def relations(self) -> FeedRelations:
-        """Return the references and conflicts among the feed's objects that units do not have."""
+        """Return the references and conflicts in a dialect's feed that its units do not have."""
         return UnrelatedFeed()
 
 

@@ -12,7 +12,7 @@ from reconcilers.model import Attributes
 
 
 def united(all_of: Iterable[Attributes]) -> Attributes:
-    """Join the attributes of contributions to one prefix; at least one is given."""
+    """Join the attributes of contributions to one prefix by the default rule; at least one is given."""
     given = list(all_of)
     if len(given) == 1:
         return given[0]

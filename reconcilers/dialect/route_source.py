@@ -76,12 +76,12 @@ class RouteSource(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the route source in logs and traces."""
+        """The name of any dialect's route source in logs and traces."""
         ...
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes affect contributions of the route source."""
+        """The tables whose changes affect contributions of any dialect's route source."""
         ...
 
     def affected(
@@ -147,7 +147,7 @@ class Address(NamedTuple):
 
 
 def service_address(candidate: Candidate) -> ServiceAddress | None:
-    """Return the Service address of a route source's candidate; None of anything else."""
+    """Return the Service address of any route source's candidate; None of anything else."""
     field, nlri = candidate.service_field, candidate.nlri
     if field is None or nlri is None:
         return None
@@ -167,19 +167,19 @@ class RowSource(Generic[T]):
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """The table of the route source's kind."""
+        """The table of the kind, for any dialect's route source."""
         return (self._table,)
 
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
-        """Return the changed rows of the route source's kind, by key."""
+        """Return the changed rows of the kind by key, for any dialect's route source."""
         return [change.row.key for change in changes]
 
     def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
-        """Return the keys of all rows of the route source's kind."""
+        """Return the keys of all rows of the kind, for any dialect's route source."""
         return [row.key for row in self._table.all(snapshot)]
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
-        """Return the object of a row, for a route source."""
+        """Return the object of a row, for any dialect's route source."""
         namespace, name = cast("ObjectKey", key)
         return ObjectRef(self._kind.name, namespace, name)
 
@@ -209,7 +209,7 @@ class KindSource(RowSource[T]):
         key: Key,
         rules: Sequence[Any],
     ) -> Iterator[Contributed]:
-        """Yield the addresses of one object that rules select, as route source of a kind."""
+        """Yield the addresses of one object that rules select, for any dialect's route source."""
         row = self._table.get(snapshot, key)
         if row is None:
             return
@@ -224,7 +224,7 @@ class KindSource(RowSource[T]):
                 yield Contributed(rule.name, address.family, address.nlri, contribution, named)
 
     def candidates(self, snapshot: Snapshot) -> Iterator[Address]:
-        """Yield the addresses of all objects of the route source's kind, with their selection."""
+        """Yield the addresses of all objects of a kind, for any dialect's route source."""
         for row in self._table.all(snapshot):
             select = partial(self._select_with, row)
             yield from (address._replace(select=select) for address in self._addresses(row))
