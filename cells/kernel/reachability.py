@@ -21,7 +21,7 @@ from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.signal import Signal
 from cells.node import ThisNode
 from cells.sources.kubernetes import Kubernetes
-from reconcilers.intent.service_addresses.cluster_networks import of_tables
+from reconcilers.intent.service_addresses.cluster_networks import networks_of_tables
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reachability import Target, targets
 from reconcilers.kernel.reconciler import KernelRoutes
@@ -225,8 +225,8 @@ class ReachabilityCheck:
     async def _facts(self) -> tuple[set[str], set[str], str, str]:
         snapshot = self._database.snapshot()
         published = (row.data.get("nodes", "") for row in self._tables.of(CONFIG_MAP).all(snapshot))
-        nodes = {*of_tables(self._tables, snapshot).nodes, *" ".join(published).split()}
-        own = set(of_tables(self._tables, snapshot, self._node).nodes)
+        nodes = {*networks_of_tables(self._tables, snapshot).nodes, *" ".join(published).split()}
+        own = set(networks_of_tables(self._tables, snapshot, self._node).nodes)
         url = "" if self._kubernetes is None else self._kubernetes.source.server
         try:
             text = await asyncio.to_thread(RESOLV_CONF.read_text)

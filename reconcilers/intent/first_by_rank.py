@@ -58,7 +58,7 @@ class FirstByRank(Generic[K]):
         return len(self._ranks) - len(self._inside)
 
     def put(self, key: K, rank: Rank) -> None:
-        """Add a key, or change its rank."""
+        """Add a key with its rank, or change its rank."""
         if self._ranks.get(key) == rank:
             return
         self._ranks[key] = rank

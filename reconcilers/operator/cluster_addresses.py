@@ -18,7 +18,7 @@ import msgspec
 from reconcilers.api_server import reconcile_error
 from reconcilers.dialect import ClusterAddresses, Dialect, Unread, operated_tables
 from reconcilers.intent.service_addresses import published
-from reconcilers.intent.service_addresses.cluster_networks import cluster_addresses
+from reconcilers.intent.service_addresses.cluster_networks import all_networks
 from reconcilers.sliced_work import Slices, Turns, at_once
 from reconcilers.target import Description, NotNow, Pace, ReconcileError
 from reconcilers.target.reconciler import ObjectKey, Parts
@@ -186,7 +186,7 @@ class ClusterAddressesReconciler(SingleValue):
         What one kind lacks is missing of it alone: the addresses of new Nodes must not wait.
         """
         failed: dict[str, Exception] = {}
-        addresses = cluster_addresses(
+        addresses = all_networks(
             self._tables, self._dialects, snapshot, lambda name, error: failed.update({name: error})
         )
         texts = [f"{name}: {type(e).__name__}: {e}" for name, e in failed.items()]

@@ -48,7 +48,7 @@ class ClusterNetworks(msgspec.Struct, frozen=True, dict=True):
         ]
 
 
-def cluster_addresses(
+def all_networks(
     tables: Tables,
     dialects: Iterable[Dialect],
     snapshot: Snapshot,
@@ -60,13 +60,15 @@ def cluster_addresses(
     ``on_error`` takes the name of a dialect whose addresses cannot be computed, and the error.
     """
     of_dialects = [
-        of_dialect(dialect, reserved, snapshot, on_error, node)
+        networks_of_dialect(dialect, reserved, snapshot, on_error, node)
         for dialect, reserved in extended(dialects, ReservedAddresses)
     ]
-    return united([of_tables(tables, snapshot, node), *of_dialects])
+    return united([networks_of_tables(tables, snapshot, node), *of_dialects])
 
 
-def of_tables(tables: Tables, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:
+def networks_of_tables(
+    tables: Tables, snapshot: Snapshot, node: str | None = None
+) -> ClusterAddresses:
     """Return the cluster's networks as the tables have them: of Nodes, Pods, cluster IPs."""
     rows = [row for row in tables.nodes.all(snapshot) if node in (None, row.metadata.name)]
     return ClusterAddresses(
@@ -78,7 +80,7 @@ def of_tables(tables: Tables, snapshot: Snapshot, node: str | None = None) -> Cl
     )
 
 
-def of_dialect(
+def networks_of_dialect(
     dialect: Dialect,
     reserved: ReservedAddresses,
     snapshot: Snapshot,

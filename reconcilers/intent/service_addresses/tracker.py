@@ -25,8 +25,8 @@ from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.cluster_networks import (
     ClusterNetworks,
     api_addresses,
-    of_dialect,
-    of_tables,
+    networks_of_dialect,
+    networks_of_tables,
     united,
 )
 from reconcilers.intent.service_addresses.grants import Grants
@@ -102,7 +102,7 @@ class AddressRulesTracker:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables on which the tracked rules depend, beside the dialects'."""
+        """The tables that the tracker of the address rules follows, beside the dialects'."""
         return (
             *self._of_cluster,
             *self._of_api,
@@ -114,7 +114,7 @@ class AddressRulesTracker:
     def read(
         self, snapshot: Snapshot, changed: AbstractSet[Table[Any]], compiled: Collection[str]
     ) -> Slices[bool]:
-        """Track what has changed, in slices; True if rules have to be made of it.
+        """Track changes that concern address rules, in slices; True if rules have to be made.
 
         ``changed`` are the tables that have changed since the last call, at the first one all;
         ``compiled`` the dialects that were compiled, so that their objects may have changed.
@@ -145,12 +145,15 @@ class AddressRulesTracker:
         """Read the addresses of dialects that were compiled; None is all, and the Nodes."""
         t, before_parts = self._resources, dict(self._parts)
         if compiled is None:
-            self._parts[""] = (of_tables(t, snapshot), of_tables(t, snapshot, self._node))
+            self._parts[""] = (
+                networks_of_tables(t, snapshot),
+                networks_of_tables(t, snapshot, self._node),
+            )
         for dialect, reserved in self._dialects:
             if compiled is None or dialect.name in compiled:
                 self._parts[dialect.name] = (
-                    of_dialect(dialect, reserved, snapshot, self._on_error),
-                    of_dialect(dialect, reserved, snapshot, lambda *_: None, self._node),
+                    networks_of_dialect(dialect, reserved, snapshot, self._on_error),
+                    networks_of_dialect(dialect, reserved, snapshot, lambda *_: None, self._node),
                 )
         if compiled is not None and self._parts == before_parts:
             return False
@@ -200,14 +203,14 @@ class AddressRulesTracker:
         return True
 
     def take_problems(self) -> bool:
-        """True if the tracked problems have changed since the last call."""
+        """True if the tracker's problems have changed since the last call."""
         changed, self._problems_changed = self._problems_changed, False
         return changed
 
     def update(
         self, snapshot: Snapshot, node: Node | None, peers: Iterable[Peer], addresses: Iterable[str]
     ) -> AddressChanges:
-        """Make the rules; returns what they judge differently than the tracked ones before.
+        """Make the address rules; returns what they judge differently than the rules before.
 
         ``addresses`` come from objects of dialects, for the node.
         """
