@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def node_group(dialect: Frrk8sDialect, snapshot: Snapshot, node: str) -> Hashable:
-    """Return the objects that select a node."""
+    """Return a node's group in the admission review: the FRRConfigurations that select it."""
     return dialect.selected(snapshot, dialect.tables.nodes.get(snapshot, ("", node))).group
 
 
 def without_effect(dialect: Frrk8sDialect, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield the FRRConfigurations of other namespaces."""
+    """Yield a problem of each FRRConfiguration of another namespace, for the admission review."""
     namespace = dialect.options.namespace
     for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot):
         if row.metadata.namespace != namespace:
@@ -39,7 +39,7 @@ def _other_namespace(namespace: str) -> str:
 def warnings(
     dialect: Frrk8sDialect, row: FRRConfiguration, former: FRRConfiguration | None
 ) -> Iterator[str]:
-    """Yield the warnings about an object; ``former`` is it before an update."""
+    """Yield the admission warnings about an FRRConfiguration; ``former`` is it before an update."""
     if row.metadata.namespace != dialect.options.namespace:
         yield _other_namespace(dialect.options.namespace)
     before = {} if former is None else _restarting(former)

@@ -25,7 +25,7 @@ class Blocked:
         self._all = self._configured
 
     def prefixes(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Return the prefixes in canonical form, sorted, each once."""
+        """Return the blocked prefixes of FRR-k8s in canonical form, sorted, each once."""
         if self._blocks_cluster:
             of_cluster = self._of_cluster(snapshot)
             if of_cluster != self._cluster:
@@ -44,7 +44,7 @@ class Blocked:
 
 
 def canonical_prefixes(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return blocked prefixes in canonical form, sorted, each once. Raises ValueError."""
+    """Return FRR-k8s's blocked prefixes in canonical form, sorted, each once. Raises ValueError."""
     written = [prefix_to_text(*prefix(text)) for text in texts]
     networks = map(ipaddress.ip_network, dict.fromkeys(written))
     ordered = sorted(networks, key=lambda n: (n.version, n.network_address.packed, n.prefixlen))

@@ -48,7 +48,7 @@ class Withheld(NamedTuple):
 def prefixes_not_in_effect(
     effect: InEffect, routers: Iterable[MergedRouter], mode: OnConflict
 ) -> Iterator[Withheld]:
-    """Yield the prefixes that units have and ``routers``, which are in effect, have not."""
+    """Yield candidates: prefixes of FRRConfigurations that are not in effect in ``routers``."""
     merge, units = effect.merge, effect.units
     taken = {unit.ref for unit in merge.accepted}
     if taken.issuperset(unit.ref for unit in units):
@@ -77,7 +77,7 @@ def prefixes_not_in_effect(
 
 
 def of_routers(routers: Sequence[MergedRouter], node: str) -> Iterator[Address]:
-    """Yield every prefix that an object gives a router, and the node's kernel, for explanations."""
+    """Yield candidates: every prefix that an FRRConfiguration, or the kernel, gives a merged router."""
     for ref, nlri in dict.fromkeys(
         (ref, nlri) for router in routers for ref, prefixes in router.given for nlri in prefixes
     ):
@@ -91,7 +91,7 @@ def of_routers(routers: Sequence[MergedRouter], node: str) -> Iterator[Address]:
 def not_in_kernel(
     routers: Iterable[MergedRouter], node: str, family: Family, nlri: bytes
 ) -> Iterator[Withheld]:
-    """Yield the longest prefix that contains one, and that a redistribution permits."""
+    """Yield a candidate: the longest prefix around a target that FRR-k8s would redistribute."""
     for covering in covering_prefixes(nlri):
         tables = [
             str(redistribution.table)
@@ -109,7 +109,7 @@ def not_in_kernel(
 def of_other_nodes(
     dialect: Frrk8sDialect, snapshot: Snapshot, node: str, target: Target
 ) -> Iterator[Withheld]:
-    """Yield the prefixes of the target in objects that do not select the node."""
+    """Yield candidates: prefixes of the target in FRRConfigurations that do not select the node."""
     tables = dialect.tables
     row = tables.nodes.get(snapshot, ("", node))
     labels = {} if row is None else row.metadata.labels
@@ -147,7 +147,7 @@ def candidates(
     _rules: Mapping[str, Any],
     target: Target | None,
 ) -> Iterator[Candidate]:
-    """Yield the prefixes of routers, and of objects that are not in effect.
+    """Yield FRR-k8s's candidates: the prefixes of routers, and of objects that are not in effect.
 
     For a prefix that none of them covers, what a redistribution permits, and objects for other nodes.
     """

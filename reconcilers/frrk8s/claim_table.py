@@ -37,7 +37,7 @@ class UnitClaims:
         return chain(self.compiled.claims, self.passwords)
 
     def is_same(self, other: UnitClaims | None) -> bool:
-        """True for claims of the same compilation, with the same passwords."""
+        """True if the table's claims of a unit are of the same compilation, with the same passwords."""
         if other is None or self.compiled is not other.compiled:
             return False
         return [(subject, claim.value) for subject, claim in self.passwords] == [
@@ -57,7 +57,7 @@ class ClaimTable:
         """Of the disputed fields; None once the claims to one of them have changed."""
 
     def replace(self, units: dict[Slot, UnitClaims], pieces: Pieces) -> Slices[list[Problem]]:
-        """Take the claims of the units of a merge, in their order; return the conflicts.
+        """Replace the claims in the table by a merge's, in its order of units; return the conflicts.
 
         A change that concerns no disputed field costs nothing for these. The table is complete after
         each unit, also where the slices end early.

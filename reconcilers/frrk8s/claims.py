@@ -195,7 +195,7 @@ def _of_profile(unit: Unit, part: ProfilePart) -> Iterator[tuple[Subject, Claim]
 
 
 def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve, node: str) -> list[Problem]:
-    """Return the problems of a unit by itself, and of its references.
+    """Return the problems of a unit beside conflicting claims: by itself, and of its references.
 
     ``node`` lacks what is missing; empty where the same is reported of several nodes.
     """
@@ -220,7 +220,7 @@ def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve, node: str) ->
 
 
 def unresolved(compiled: Compiled, resolve: Resolve) -> list[tuple[NeighborPart, str]]:
-    """Return the neighbours whose password is not in its Secret, each with the reason."""
+    """Return the neighbours without a claim to a password, as its Secret has none, with the reason."""
     missing = []
     for part in compiled.passwords:
         ref = part.session.password

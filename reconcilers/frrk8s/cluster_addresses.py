@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def cluster_addresses(
     dialect: Frrk8sDialect, snapshot: Snapshot, _node: str | None
 ) -> ClusterAddresses:
-    """Return both ends of the sessions of all FRRConfigurations in effect.
+    """Return the cluster addresses of FRRConfigurations in effect: both ends of their sessions.
 
     Objects of the namespace; a source address that is the name of an interface is ignored.
     """
@@ -25,7 +25,7 @@ def cluster_addresses(
 
 
 def addresses_of_rows(rows: Iterable[FRRConfiguration], namespace: str) -> ClusterAddresses:
-    """Return the addresses of the objects of a namespace."""
+    """Return the cluster addresses of FRRConfigurations of a namespace: both ends of sessions."""
     own = [row.spec.bgp for row in rows if row.metadata.namespace == namespace]
     neighbors = [neighbor for bgp in own for router in bgp.routers for neighbor in router.neighbors]
     return ClusterAddresses(

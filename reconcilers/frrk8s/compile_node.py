@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def compile_node(
     dialect: Frrk8sDialect, snapshot: Snapshot, context: NodeContext
 ) -> Slices[NodeIntent]:
-    """Merge the FRRConfigurations that select the node, and what other dialects feed."""
+    """Compile the node's intent: the FRRConfigurations that select it, merged with fed objects."""
     node = dialect.tables.nodes.get(snapshot, ("", context.node))
     state: State = context.state or State()
     pieces = Pieces()
@@ -98,7 +98,7 @@ def given_objects(
     context: NodeContext,
     held: Mapping[str, Objects],
 ) -> NodeObjects:
-    """Return the objects of a node; ``held`` are the last good ones of feeds in this process."""
+    """Return the FRRConfigurations and fed objects to compile; ``held`` are the last good of feeds."""
     table, feeds = dialect.tables.of(FRR_CONFIGURATION), context.feeds
     replaced: dict[str, list[Problem]] = {}
     refs: set[ObjectRef] = set()

@@ -72,7 +72,7 @@ def conditions(
     pieces: Pieces,
     own_problems: Iterable[Problem] = (),
 ) -> Slices[list[Condition]]:
-    """Return the conditions of objects, which are given with their generation.
+    """Return the conditions of FRRConfigurations and fed objects, given with their generation.
 
     ``own_problems`` concern objects that select no node, as their selector is invalid.
     """
@@ -113,7 +113,7 @@ def _take(
 
 
 def other_namespace(ref: ObjectRef, generation: int, namespace: str) -> Condition:
-    """Return the condition of an object in a namespace that is ignored."""
+    """Return the condition of an FRRConfiguration in a namespace that is ignored."""
     text = f"only FRRConfigurations in namespace {namespace} are used"
     return Condition(ref, ACCEPTED, False, OTHER_NAMESPACE, text, generation)
 

@@ -41,7 +41,7 @@ AnyPeer = PeerConfig | DynamicPeerConfig
 
 
 def desired_text(instances: Iterable[Instance], peers: Iterable[Peer]) -> str:
-    """Return the configuration that intent rows give."""
+    """Return the configuration that intent rows give, as text in FRR's words."""
     return _limited(_desired(instances, peers))
 
 
@@ -50,7 +50,7 @@ def running_text(
     of_kernel: Mapping[str, Sequence[str]],
     redistributed: Mapping[str, Sequence[str]],
 ) -> str:
-    """Return the configuration that the speaker holds.
+    """Return the configuration that the speaker runs, as text in FRR's words.
 
     By instance: ``of_kernel``, what is installed in the kernel; ``redistributed``, what of the kernel
     it originates (`Instance.redistributes`).
@@ -64,7 +64,7 @@ def kernel_lines(
     next_hops: Iterable[KernelNextHops],
     settings: KernelSettings | None = None,
 ) -> Iterator[str]:
-    """Yield what of an instance is installed in the kernel, and what keeps all routes from it."""
+    """Yield the configuration text of what is in the kernel, and what keeps all routes from it."""
     own = [table for table in tables if instance in table.instances]
     if own and settings is not None:
         yield from (f"kernel: {problem}" for problem in settings.problems)

@@ -22,7 +22,7 @@ _SELECTOR: Final = frozenset({"matchLabels", "matchExpressions"})
 
 
 def convert_draft(value: Mapping[str, Any], notes: Notes) -> list[Json] | None:
-    """Return an object of the proposal as one of v1beta1; None for any other object."""
+    """Convert an FRRConfiguration of the proposal (v1alpha1) to v1beta1; None for other objects."""
     if value.get("apiVersion") != DRAFT or value.get("kind") != KIND:
         return None
     draft = _Draft(value, notes)

@@ -147,7 +147,7 @@ class Frrk8sDialect(Dialect):
         return (*tables, t.nodes, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else tables
 
     def prepare(self, rows: Iterable[FRRConfiguration], pieces: Pieces) -> Slices[None]:
-        """Compile the objects that changed, each alone: one may have 100,000 prefixes."""
+        """Compile the FRRConfigurations that changed, each alone: one may have 100,000 prefixes."""
         before, self._prepared = self._prepared, {}
         for row in rows:
             self._prepared[row.key] = row
@@ -163,7 +163,7 @@ class Frrk8sDialect(Dialect):
     def selected(
         self, snapshot: Snapshot, node: Node | None
     ) -> Selected[tuple[FRRConfiguration, ...]]:
-        """Return the objects that select a node."""
+        """Return the FRRConfigurations that select a node."""
         labels = node.metadata.labels if node is not None else {}
         return self.selections.of(snapshot, self.options.namespace).of(labels)
 

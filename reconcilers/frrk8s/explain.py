@@ -25,7 +25,7 @@ def _explained(problem: RouteExplanation, candidate: Candidate, peer: Peer) -> R
 
 
 def explain(candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
-    """Explain which object allows a prefix, or that none does."""
+    """Explain which FRRConfiguration allows a prefix towards a neighbour, or that none does."""
     if isinstance(candidate, Withheld):
         return explanation_of(candidate, candidate.reason, candidate.message, rule=candidate.rule)
     return _explained(explain_selected(candidate, peer, rules), candidate, peer)

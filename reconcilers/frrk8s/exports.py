@@ -41,7 +41,7 @@ class Available(NamedTuple):
     """Of the router, and of its imports."""
 
     def has_redistributed(self, destination: Prefix) -> bool:
-        """Return whether a redistribution permits a prefix."""
+        """Return whether a redistribution permits the export of a prefix."""
         return any(redistribution.permits(*destination) for redistribution in self.redistributions)
 
 
@@ -53,7 +53,7 @@ def advertised_routes(
     path: str,
     pieces: Pieces,
 ) -> Slices[Exported]:
-    """Compile what is advertised, in slices of prefixes.
+    """Compile the exports of one object to one neighbour (``toAdvertise``), in slices of prefixes.
 
     ``both``: the session has both families, otherwise the one of the neighbour's address.
     """

@@ -33,17 +33,17 @@ NANOSECONDS: Final = 1_000_000_000
 
 
 def vrf_name(text: str) -> str:
-    """Return the name of a VRF; the default one is the empty text."""
+    """Return the VRF that a field of an FRRConfiguration names; the default one is the empty text."""
     return "" if text == DEFAULT_VRF else text
 
 
 def shown_vrf(vrf: str) -> str:
-    """Return the name of a VRF for people."""
+    """Return the value of a VRF field as text for people: the default VRF has a name there."""
     return vrf or DEFAULT_VRF
 
 
 def prefix(text: str) -> Prefix:
-    """Return a prefix as a value: its network. Raises `ValueError` naming the rule.
+    """Return the value of a prefix field: its network. Raises `ValueError` naming the rule.
 
     An object names most of its prefixes several times, and may have 100,000.
     """
@@ -58,7 +58,7 @@ def prefix(text: str) -> Prefix:
 
 
 def prefixes_of(texts: Sequence[str], pieces: Pieces) -> Slices[list[Prefix] | None]:
-    """Return the networks of prefixes, in slices; None if one is invalid."""
+    """Return the values of a prefix field: the networks, in slices; None if one is invalid."""
     networks: list[Prefix] = []
     for start in range(0, len(texts), BATCH_PIECES):
         some = texts[start : start + BATCH_PIECES]
@@ -76,7 +76,7 @@ def prefixes_of(texts: Sequence[str], pieces: Pieces) -> Slices[list[Prefix] | N
 
 
 def address(text: str) -> str:
-    """Return an address of a host in canonical form. Raises `ValueError` naming the rule."""
+    """Return the value of an address field in canonical form. Raises `ValueError` naming the rule."""
     try:
         parsed = ipaddress.ip_address(canonical_address(text))
     except ValueError as error:
@@ -89,7 +89,7 @@ def address(text: str) -> str:
 
 
 def bfd_profile(spec: ProfileSpec) -> BfdProfile:
-    """Return a profile with its defaults: a setting that is written out equals an absent one."""
+    """Return a BFD profile's field values: a default that is written out equals an absent one."""
     return BfdProfile(
         name=spec.name,
         receive_interval=spec.receive_interval or 300,
@@ -103,7 +103,7 @@ def bfd_profile(spec: ProfileSpec) -> BfdProfile:
 
 
 def is_interface(text: str) -> bool:
-    """True if a source address is the name of an interface."""
+    """True if the value of a field ``sourceaddress`` is the name of an interface."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

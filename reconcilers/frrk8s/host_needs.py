@@ -11,7 +11,7 @@ from statedb import Snapshot
 
 
 def is_host_needed(dialect: Dialect, snapshot: Snapshot, _node: str) -> bool:
-    """True if there is a VRF, or a source address is the name of an interface."""
+    """True if an FRRConfiguration needs the host: it has a VRF, or an interface as source address."""
     for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot):
         for router in row.spec.bgp.routers:
             if router.vrf not in ("", "default"):

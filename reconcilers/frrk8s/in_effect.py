@@ -64,7 +64,7 @@ class NodeObjects(NamedTuple):
     """True if problems name the node, which are reported by it alone."""
 
     def in_effect(self, pieces: Pieces) -> Slices[InEffect]:
-        """Return the objects in effect, in slices where they are many."""
+        """Return the objects in effect on a node, in slices where they are many."""
         objects = {name: feed.objects for name, feed in self.feeds.items()}
         wrong = [name for name, feed in self.feeds.items() if feed.problems]
         if self.mode == "isolate":
@@ -80,13 +80,13 @@ class NodeObjects(NamedTuple):
         return (yield from self._without_own(whole, usable, pieces)) or whole
 
     def present_rules(self) -> Slices[list[Translated]]:
-        """Return the translation of the last good objects of feeds, with the present rules."""
+        """Return the translation of the feeds' objects still in effect, with their present rules."""
         held = {name: objects for name, objects in self.held.items() if name in self.feeds}
         translations = yield from self._translations(held)
         return [unit for translation in translations.values() for unit in translation.units]
 
     def merged(self, objects: Mapping[str, Objects], pieces: Pieces) -> Slices[InEffect]:
-        """Merge these objects of feeds and all own ones."""
+        """Merge these objects of feeds and all own ones; return which are in effect."""
         translations = yield from self._translations(objects)
         units = [*self.own, *_units(translations.values())]
         merge = yield from self.merger.merge(

@@ -14,7 +14,7 @@ from speaker.nlri import Family
 
 
 def kernel_tables(routers: Iterable[MergedRouter]) -> frozenset[KernelTable]:
-    """Return the tables of the kernel that routers redistribute."""
+    """Return the tables of the kernel whose routes merged routers redistribute."""
     return frozenset(
         redistribution.table for router in routers for _, redistribution in router.redistributions
     )
@@ -23,7 +23,7 @@ def kernel_tables(routers: Iterable[MergedRouter]) -> frozenset[KernelTable]:
 def with_kernel_routes(
     routers: Sequence[MergedRouter], routes: Sequence[KernelRoute]
 ) -> Sequence[MergedRouter]:
-    """Return routers with the prefixes and routes of the kernel that they redistribute."""
+    """Return merged routers with the routes of the kernel that they redistribute, and the prefixes."""
     if not routes:
         return routers
     tables = kernel_tables(routers)

@@ -37,7 +37,7 @@ class Remembered(NamedTuple):
     units: tuple[Unit, ...]
 
     def encode(self) -> bytes:
-        """Return the objects as JSON; of a password only that there is one."""
+        """Return the last good units as JSON; of a password only that there is one."""
         stored = [
             _StoredUnit(unit.ref, unit.row, None if unit.fields is None else dict(unit.fields))
             for unit in self.units
@@ -53,7 +53,7 @@ class LastGood(NamedTuple):
     memory: Remembered | None = None
 
     def with_rules(self, units: Iterable[Translated]) -> LastGood:
-        """Return the state with the present rules of feeding dialects."""
+        """Return the last good state of a node with the present rules of feeding dialects."""
         rules: dict[ObjectRef, list[Any]] = {}
         for translated in units:
             if translated.rules is not None:
@@ -73,7 +73,7 @@ def _with_rules(router: MergedRouter, rules: Mapping[ObjectRef, Sequence[Any]]) 
 
 
 def good_state(merged: Merge, resolve: Resolve, before: LastGood) -> LastGood:
-    """Return the state of objects without conflicts; the same memory for the same objects."""
+    """Return the last good state after a merge without conflicts; equal objects keep the memory."""
     units = merged.accepted
     memory = before.memory
     if memory is None or not _same(units, memory.units):
@@ -101,7 +101,7 @@ def _passwords(merged: Merge, resolve: Resolve) -> dict[NeighborKey, SecretValue
 
 
 def restored(octets: bytes) -> LastGood:
-    """Return the state of an earlier process. Raises ValueError."""
+    """Return the last good state of FRR-k8s's merge in an earlier process. Raises ValueError."""
     try:
         stored = msgspec.json.decode(octets, type=list[_StoredUnit], dec_hook=decode_withheld)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -29,7 +29,7 @@ LEVELS: Final[Mapping[str, LogLevel]] = MappingProxyType(
 
 
 def log_level(dialect: Frrk8sDialect, snapshot: Snapshot) -> LogLevel | None:
-    """Return the level that the FRRK8sConfiguration ``config`` sets, or None."""
+    """Return the log level that the FRRK8sConfiguration ``config`` sets, or None."""
     table = dialect.tables.of(FRRK8S_CONFIGURATION)
     row = table.get(snapshot, (dialect.options.namespace, NAME))
     return None if row is None or row.spec.log_level is None else LEVELS[row.spec.log_level]
@@ -39,7 +39,7 @@ LOG_LEVEL: Final = LogLevelObject(FRRK8S_CONFIGURATION, log_level)
 
 
 def ineffective(rows: Iterable[FRRK8sConfiguration], namespace: str) -> Iterator[Problem]:
-    """Yield a problem for each object without effect."""
+    """Yield a problem for each FRRK8sConfiguration whose log level has no effect."""
     text = f"only the object {NAME} in namespace {namespace} is used"
     for row in rows:
         if row.key != (namespace, NAME):

@@ -58,7 +58,7 @@ class NodeState:
         self._running: tuple[object, str] = (None, "")
 
     def row(self, snapshot: Snapshot, context: NodeObjectContext) -> NodeObject:
-        """Return the object."""
+        """Return the FRRNodeState that the node writes."""
         intent = context.intent
         instances = [r for r in intent.instances.all(snapshot) if r.dialect == context.dialect]
         peers = [r for r in intent.peers.all(snapshot) if r.dialect == context.dialect]
@@ -107,7 +107,7 @@ class SessionStates:
         self._last: dict[tuple[str, str], tuple[Instance, Peer, tuple[str, str], NodeObject]] = {}
 
     def rows(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
-        """Yield the state of each session of the dialect."""
+        """Yield the BGPSessionState that the node writes for each session of FRR-k8s's."""
         sessions = {(session.instance, session.name): session for session in context.sessions}
         instances = {instance.name: instance for instance in context.intent.instances.all(snapshot)}
         last, self._last = self._last, {}
@@ -143,7 +143,7 @@ def _session_state(
 
 
 def peer_name(peer: Peer) -> str:
-    """Return a peer as FRR-k8s writes it: an IPv6 address in full, with hyphens for colons."""
+    """Return a peer as a BGPSessionState names it: IPv6 addresses in full, with hyphens for colons."""
     if peer.address is None:
         return peer.interface or peer.name
     return ipaddress.ip_address(peer.address).exploded.replace(":", "-")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def operate(
     dialect: Frrk8sDialect, snapshot: Snapshot, context: ClusterContext
 ) -> Slices[ClusterIntent]:
-    """Report conditions: nodes with the same objects are merged once.
+    """Operate on FRRConfigurations: report conditions; nodes with the same objects are merged once.
 
     In slices: a node may have a thousand objects in conflict.
     """

@@ -55,7 +55,7 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
 
     @property
     def blocked(self) -> tuple[str, ...]:
-        """The prefixes among ``always_block``, in canonical form, each once."""
+        """The prefixes in the option ``--always-block``, in canonical form, each once."""
         texts = [text for text in self._always_block if text != AUTO]
         if not texts:
             return ()
@@ -66,7 +66,7 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
 
     @property
     def blocks_cluster(self) -> bool:
-        """True if the pod CIDRs of all Nodes and the ServiceCIDRs are blocked, too."""
+        """True if the option ``--always-block`` has the pod CIDRs of all Nodes and the ServiceCIDRs."""
         return AUTO in self._always_block
 
     @property

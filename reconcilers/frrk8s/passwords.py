@@ -14,7 +14,7 @@ PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  the type of a S
 
 
 def password_of(secret: Secret | None) -> SecretValue | str:
-    """Return the password in a Secret, or the defect of the Secret, without the password."""
+    """Return the password in a basic-auth Secret, or the Secret's defect, without the password."""
     if secret is None:
         return f"does not exist, or may not be read ({SECRET.name} of type {PASSWORD_TYPE})"
     if secret.type != PASSWORD_TYPE:

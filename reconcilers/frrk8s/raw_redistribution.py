@@ -85,7 +85,7 @@ class RawPolicies:
         self._of_map: tuple[str, ...] = ()
 
     def take(self, number: int, line: str) -> bool:
-        """Take a line outside of routers; returns False if it is about something else."""
+        """Take a line about redistribution outside of routers; returns False of any other line."""
         if _IMPORT_TABLE.fullmatch(line):
             self._lines[number] = ("import",)
         elif (listed := _PREFIX_LIST.fullmatch(line)) is not None:
@@ -109,11 +109,11 @@ class RawPolicies:
         return True
 
     def leave(self) -> None:
-        """End the entry of a route map."""
+        """End the entry of a route map, which raw redistribution may refer to."""
         self._entry = None
 
     def redistribute(self, number: int, vrf: str, family: str, line: str) -> bool:
-        """Take a line of an address family of a router; returns False if it is something else."""
+        """Take a line ``redistribute`` of a router's address family; returns False of any other."""
         match = _REDISTRIBUTE.fullmatch(line)
         if match is None:
             return False

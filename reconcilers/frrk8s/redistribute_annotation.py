@@ -48,7 +48,7 @@ class ParsedAnnotation(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def parse(text: str) -> ParsedAnnotation:
-    """Parse a value of the annotation; with an error it has no effect."""
+    """Parse a value of the annotation ``waggle.dev/redistribute``; with an error it has no effect."""
     if len(text) > MAX_CHARACTERS:
         reason = f"at most {MAX_CHARACTERS} characters, got {len(text)}"
         return ParsedAnnotation(errors=(FieldError(FIELD, reason),))

@@ -27,7 +27,7 @@ SUCCESS: Final = "success"
 
 
 def reported(value: Mapping[str, Any]) -> Iterator[ReportedSession]:
-    """Yield the session of a BGPSessionState. Raises msgspec.ValidationError."""
+    """Yield the session that a BGPSessionState reports. Raises msgspec.ValidationError."""
     status = msgspec.convert(value.get("status") or {}, BGPSessionStateStatus)
     if status.node and status.peer:
         peer = _address(status.peer)
@@ -49,7 +49,7 @@ def _address(text: str) -> str:
 
 
 def running_neighbors(value: Mapping[str, Any]) -> Iterator[ReportedPeers]:
-    """Yield the neighbors in ``runningConfig`` of an FRRNodeState. Raises msgspec.ValidationError."""
+    """Yield the neighbors that an FRRNodeState reports as running. Raises msgspec.ValidationError."""
     status = msgspec.convert(value.get("status") or {}, FRRNodeStateStatus)
     if not status.running_config:
         return

@@ -49,11 +49,11 @@ class RouteSets(NamedTuple):
     """Of each neighbour that is advertised something."""
 
     def of(self, key: NeighborKey) -> str | None:
-        """Return the name of the set of a neighbour, or None."""
+        """Return the name of the route set of an FRR-k8s neighbour, or None."""
         return self.names.get(key)
 
     def after(self, routers: Iterable[MergedRouter]) -> RouteSets:
-        """Return the sets of merged routers, after these."""
+        """Return the route sets of FRR-k8s's merged routers, after these."""
         neighbors = [neighbor for router in routers for neighbor in router.neighbors]
         members: dict[str, set[NeighborKey]] = {}
         for key in (neighbor.key for neighbor in neighbors):
@@ -136,7 +136,7 @@ def _name(key: NeighborKey, rules: Sequence[str]) -> str:
 def changed_objects(
     before: Mapping[str, RouteSet], after: Mapping[str, RouteSet], pieces: Pieces
 ) -> Slices[dict[Key, AbstractSet[Prefix] | None]]:
-    """Return the objects that contribute something else to a set that stays, with the prefixes.
+    """Return objects that contribute otherwise to an FRR-k8s route set that stays, with prefixes.
 
     None is every prefix.
     """
@@ -185,7 +185,7 @@ def _changed_prefixes(before: Routes, after: Routes, pieces: Pieces) -> Slices[s
 
 
 def source_key(ref: ObjectRef, type_: str) -> Key:
-    """Return the key of an object's addresses of a type in the route source."""
+    """Return the key by which an FRR-k8s route set has an object's addresses of a type."""
     return (ref.kind, ref.namespace, ref.name, type_)
 
 

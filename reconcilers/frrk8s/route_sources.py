@@ -21,15 +21,15 @@ class ConfiguredPrefixes:
     tables: tuple[Table[Any], ...] = ()
 
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
-        """Return nothing: a compilation returns the objects that have changed."""
+        """Return no keys: a compilation returns the FRRConfigurations that have changed."""
         return ()
 
     def keys(self, _snapshot: Snapshot, rules: Sequence[RouteSet], /) -> Iterable[Key]:
-        """Return the objects that advertise something."""
+        """Return the keys of the FRRConfigurations, and other objects, that advertise something."""
         return list(dict.fromkeys(key for route_set in rules for key in route_set.exports))
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:
-        """Return the object; of routes of the kernel it is the node."""
+        """Return the FRRConfiguration of a key; of routes of the kernel it is the Node."""
         return _origin(context, key).object
 
     def contributions(
@@ -39,7 +39,7 @@ class ConfiguredPrefixes:
         key: Key,
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
-        """Yield what one object advertises."""
+        """Yield the routes that one FRRConfiguration contributes."""
         origin = _origin(context, key)
         for route_set in rules:
             for routes in route_set.exports.get(key, ()):
@@ -55,7 +55,7 @@ class ConfiguredPrefixes:
         rules: Sequence[RouteSet],
         prefixes: AbstractSet[Prefix],
     ) -> Iterator[Contributed]:
-        """Yield what one object advertises of some prefixes."""
+        """Yield the routes to some prefixes that one FRRConfiguration contributes."""
         origin = _origin(context, key)
         for route_set in rules:
             for routes in route_set.exports.get(key, ()):
@@ -77,12 +77,12 @@ def _object(key: Key) -> tuple[ObjectRef, str]:
 
 
 def node_ref(node: str) -> ObjectRef:
-    """Return the reference to a node: the object that has the routes of its kernel."""
+    """Return the reference to a Node: the object of the routes from the source that is its kernel."""
     return ObjectRef("Node", "", node)
 
 
 def address_of(ref: ObjectRef, prefix: Prefix, type_: str = ADDRESS_TYPE) -> Address:
-    """Return a prefix of an object, with what selects it, for explanations."""
+    """Return a prefix of FRR-k8s's route source as an address, with what selects it, to explain."""
 
     def select(rules: RouteSet) -> SelectingRule | None:
         for key, exports in rules.exports.items():

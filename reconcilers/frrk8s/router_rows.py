@@ -56,11 +56,11 @@ class SortedPrefixes:
     def texts(
         self, vrf: str, given: Iterable[frozenset[Prefix]], pieces: Pieces
     ) -> Slices[tuple[str, ...]]:
-        """Return the prefixes that objects give the router of a VRF, IPv4 first."""
+        """Return the prefixes for the row of a VRF's router as texts, IPv4 first."""
         return self._known.setdefault(vrf, _OfRouter()).texts(given, pieces)
 
     def forget(self, vrfs: Collection[str]) -> None:
-        """Forget the routers of other VRFs."""
+        """Forget the prefixes of routers that have no row any more: of other VRFs."""
         for vrf in self._known.keys() - vrfs:
             del self._known[vrf]
 
@@ -200,7 +200,7 @@ def rows(
     originated: SortedPrefixes,
     pieces: Pieces,
 ) -> Slices[Rows]:
-    """Return the intent of merged routers; ``before`` are the route sets of the last one."""
+    """Return the intent rows of FRR-k8s's merged routers; ``before`` are the last route sets."""
     given = list(routers)
     instances = []
     for router in given:
@@ -234,7 +234,7 @@ def _instance(router: MergedRouter, values: NodeValues, originates: tuple[str, .
 
 
 def router_id_of(name: str, node: Node | None) -> str:
-    """Return the IPv4 address of a node, or, without one, a number made of its name.
+    """Return the router ID in a router's row: a node's IPv4 address, or a number made of its name.
 
     The number is FRR-k8s's: the CRC-32 of the name, its lowest octet first.
     """
@@ -317,7 +317,7 @@ def _next_hops(
 
 
 def families_of(key: NeighborKey, both: bool, families: frozenset[str]) -> tuple[Family, ...]:
-    """Return the unicast families of a session: of the address, or both."""
+    """Return the unicast families in the row of an FRR-k8s neighbour: of its address, or both."""
     if "unicast" not in families:
         return ()
     if both or key.is_interface:
@@ -379,7 +379,7 @@ def _is_own(neighbor: MergedNeighbor, node: Node | None) -> bool:
 def neighbor_problems(
     problems: Sequence[NeighborProblem], units: Iterable[Unit]
 ) -> Iterator[Problem]:
-    """Yield the problems of neighbours with object and field: the oldest unit that sets the field."""
+    """Yield the problems of neighbours in rows of routers: of the oldest unit that sets the field."""
     if not problems:
         return
     places: dict[tuple[NeighborKey, str], tuple[Unit, str]] = {}

@@ -54,5 +54,5 @@ class ObjectSelections(OfTables[ObjectSelection]):
 
 
 def selector_errors(row: FRRConfiguration) -> list[FieldError]:
-    """Return why the selector of an object is invalid; nothing if it is valid."""
+    """Return why the nodeSelector of an FRRConfiguration is invalid; nothing if it is valid."""
     return [error for error in row.invalid if error.path.startswith(SELECTOR)]

@@ -49,22 +49,22 @@ class PrefixSessions:
         )
 
     def read(self, _kind: Kind[Any], value: Mapping[str, Any]) -> None:
-        """Add a BGPSessionState. Raises msgspec.ValidationError."""
+        """Add a BGPSessionState, for statuses of Services. Raises msgspec.ValidationError."""
         for session in reported(value):
             if session.state == ESTABLISHED:
                 key = (session.instance, session.name)
                 self._established.setdefault(key, set()).add(session.node)
 
     def selected(self, service: Service) -> tuple[str, ...]:
-        """Return the addresses within a prefix of an object that selects a node."""
+        """Return a Service's addresses in a prefix of an FRRConfiguration that selects a node."""
         return tuple(_within(service, self._selected))
 
     def follows_endpoints(self, _service: Service) -> bool:
-        """Return False: prefixes are advertised whatever the endpoints are."""
+        """Return False: FRRConfigurations advertise a Service whatever its endpoints are."""
         return False
 
     def advertised(self, service: Service, _slices: Sequence[EndpointSlice]) -> frozenset[str]:
-        """Return the addresses within a prefix that a node with a session advertises."""
+        """Return a Service's addresses in a prefix that a node with an FRR-k8s session advertises."""
         if self._advertised is None:
             self._advertised = frozenset(self._allowed())
         return frozenset(_within(service, self._advertised))

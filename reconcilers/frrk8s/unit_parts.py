@@ -49,16 +49,16 @@ class Unit(msgspec.Struct, frozen=True):
 
     @property
     def age(self) -> Age:
-        """The order in which ``isolate`` merges units."""
+        """The age of a unit, in whose order ``isolate`` merges units."""
         return age_by_name(self.row.metadata.creation_timestamp, self.ref)
 
     def path(self, path: str) -> str:
-        """Return a path in the object."""
+        """Return the path in a unit's own object for a path in its FRRConfiguration."""
         return path if self.fields is None else self.fields.get(INDEX.sub("", path), "")
 
 
 def is_same(one: Unit, other: Unit) -> bool:
-    """True if units have equal rows; of large objects, the same row."""
+    """True if units have equal rows; of large FRRConfigurations, the same row."""
     if one.row is other.row:
         return True
     count = sum([len(router.prefixes) for router in one.row.spec.bgp.routers])
@@ -127,7 +127,7 @@ class Redistributed(NamedTuple):
     """Prefixes that have attributes of their own, or are permitted beside ``permitted``."""
 
     def routes(self, routes: Iterable[KernelRoute]) -> dict[Prefix, Attributes]:
-        """Return what is advertised of the routes of the kernel."""
+        """Return the routes of the kernel that a unit advertises to a neighbour."""
         return {
             destination: self.attributes.get(destination, REDISTRIBUTED)
             for redistribution in self.redistributions
@@ -157,7 +157,7 @@ class NeighborPart(NamedTuple):
 
     @property
     def session(self) -> Session:
-        """The settings of the session that are compared."""
+        """The session settings that a unit sets of a neighbour, which the merge compares."""
         return self.settings.session
 
 
@@ -240,9 +240,9 @@ class Findings:
         """Fields without effect, each with a reason of the condition PartiallyApplied."""
 
     def error(self, path: str, message: str) -> None:
-        """Add a broken rule."""
+        """Add a rule that a unit breaks."""
         self.errors.append(FieldError(path, message))
 
     def no_effect(self, reason: str, path: str, message: str) -> None:
-        """Add a field that has no effect."""
+        """Add a field of a unit that has no effect."""
         self.unsupported.append((reason, FieldError(path, message)))

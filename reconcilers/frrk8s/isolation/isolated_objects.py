@@ -28,17 +28,17 @@ class IsolatedObject(NamedTuple):
 
     @property
     def wanted(self) -> Iterable[Hashable]:
-        """The VRFs and referents that other objects have to provide."""
+        """The VRFs and referents that other objects have to provide in isolation."""
         return (*self.imported, *self.references)
 
     @property
     def provided(self) -> Iterable[Hashable]:
-        """The VRFs and referents that it provides to others."""
+        """The VRFs and referents that the object provides to others in isolation."""
         return (*self.routed, *self.referents)
 
 
 def isolated_objects(units: Iterable[Unit], relations: JointRelations) -> list[IsolatedObject]:
-    """Group units by their object, the oldest first."""
+    """Group units by their object for isolation, the oldest first."""
     of_object: dict[ObjectRef, list[Unit]] = {ref: [] for ref in relations.ages}
     ages: dict[ObjectRef, Age] = dict(relations.ages)
     for unit in sorted(units, key=lambda unit: unit.age):

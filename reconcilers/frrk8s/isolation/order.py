@@ -67,7 +67,7 @@ class Isolated(NamedTuple):
 
     @property
     def problems(self) -> list[Problem]:
-        """The problems of all isolated objects."""
+        """The problems of all objects that isolation rejects, in its order."""
         return [problem for reasons in self.left_out.values() for problem in reasons.problems]
 
 
@@ -79,7 +79,7 @@ def isolated(
     pieces: Pieces | None = None,
     node: str = "",
 ) -> Slices[Isolated]:
-    """Take units in from the oldest to the youngest, the units of one object together.
+    """Isolate units in their order: from the oldest object to the youngest, its units together.
 
     Problems name ``node`` (`own_problems`).
     """

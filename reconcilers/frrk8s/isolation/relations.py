@@ -27,7 +27,7 @@ class JointRelations:
             self.referents.update(_named(name, of_feed.referents))
 
     def beside(self, environment: AbstractSet[ObjectRef]) -> _Beside:
-        """Return an empty set of objects, of which some may conflict where others are there."""
+        """Return an empty set of objects, which relations of all feeds, joined, bring into conflict."""
         return _Beside(
             {
                 ref: beside

@@ -64,7 +64,7 @@ class LastMerge:
         self.result: Merge | None = None
 
     def same(self, units: Sequence[Unit], *, named: bool) -> Merge | None:
-        """Return the last result, if it was of the same rows."""
+        """Return the result of the last merge, if it was of the same rows."""
         if self.given is None or self.named not in (None, named):
             return None
         if not identical(list(map(_row, units)), list(map(_row, self.given))):
@@ -80,7 +80,7 @@ class LastMerge:
         rules: Sequence[Any],
         alone: AbstractSet[ObjectRef],
     ) -> tuple[MergedRouter, ...] | None:
-        """Return the routers where a few units have other prefixes and routes, and nothing else.
+        """Return the last merge's routers, with other prefixes and routes of a few units.
 
         None otherwise: all are united again. ``alone`` are the objects with a single unit.
         """
@@ -148,7 +148,7 @@ def _exchanged(
 
 
 def identical(values: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Return whether both have the same objects in the same order."""
+    """Return whether two merges are given the same objects in the same order."""
     return len(values) == len(others) and all(map(operator.is_, values, others))
 
 

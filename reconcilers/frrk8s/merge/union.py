@@ -94,7 +94,7 @@ class Merge(NamedTuple):
 def united(
     units: Sequence[Unit], compiled: Sequence[Compiled], pieces: Pieces
 ) -> Slices[tuple[MergedRouter, ...]]:
-    """Unite units that do not contradict each other."""
+    """Unite units that do not contradict each other to routers by VRF, with merged neighbours."""
     profiles = {part.profile.name: part.profile for parts in compiled for part in parts.profiles}
     routers: dict[str, list[tuple[Unit, RouterPart]]] = {}
     for unit, parts in zip(units, compiled, strict=True):

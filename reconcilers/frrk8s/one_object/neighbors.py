@@ -47,7 +47,7 @@ class Neighbors:
     def compile(
         self, spec: Neighbor, router: Router, available: Available, path: str
     ) -> Slices[NeighborPart | None]:
-        """Compile a neighbour of a router that can advertise these prefixes; None if it has no key."""
+        """Compile a neighbour of one object's router, which has these prefixes; None without a key."""
         findings = self._findings
         key = _key(spec, vrf_name(router.vrf), path, findings)
         if key is None:
@@ -118,7 +118,7 @@ def _key(spec: Neighbor, vrf: str, path: str, findings: Findings) -> NeighborKey
 def accepted_prefixes(
     unit: Unit, spec: Neighbor, key: NeighborKey, path: str, findings: Findings, pieces: Pieces
 ) -> Slices[frozenset[PrefixRule] | None]:
-    """Return the rules of prefixes that are accepted from a neighbour; None accepts all."""
+    """Return the rules of the prefixes that a neighbour may send (``toReceive``); None accepts all."""
     allowed = spec.to_receive.allowed
     if allowed.mode == "all":
         return None

@@ -41,7 +41,7 @@ def compile_session(
     findings: Findings,
     profiles: Container[str],
 ) -> Session:
-    """Compile the session of a neighbour; ``profiles`` are the BFD profiles of its object."""
+    """Compile the session with a neighbour of one object, which has these BFD ``profiles``."""
     # The profile of an object of another dialect is an object of its own.
     known = profiles if unit.fields is None else None
     hold, keepalive = hold_and_keepalive(spec, key, path, findings)
@@ -153,7 +153,7 @@ def _next_hops(
 def password(
     unit: Unit, spec: Neighbor, key: NeighborKey, path: str, findings: Findings
 ) -> PasswordRef | None:
-    """Return where the password of a neighbour is."""
+    """Return where one object has the password of the session with a neighbour: a field or a Secret."""
     secret = spec.password_secret.name
     if spec.password is None and not secret:
         return None
@@ -183,7 +183,7 @@ def password(
 def hold_and_keepalive(
     spec: Neighbor, key: NeighborKey, path: str, findings: Findings
 ) -> tuple[int, int]:
-    """Return hold time and keepalive time in seconds."""
+    """Return the hold time and keepalive time of the session with a neighbour, in seconds."""
     if spec.hold_time is None and spec.keepalive_time is None:
         return HOLD_TIME, KEEPALIVE_TIME
     hold = _duration(spec.hold_time, key, f"{path}.holdTime", findings)
@@ -216,7 +216,7 @@ def _duration(text: str | None, key: NeighborKey, path: str, findings: Findings)
 
 
 def connect_time(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> int:
-    """Return the pause before the next attempt to connect, in seconds."""
+    """Return the pause before the session with a neighbour is tried again, in seconds."""
     where = f"{path}.connectTime"
     time = _duration(spec.connect_time, key, where, findings)
     if time is None:
