@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 def other_namespace(namespace: str) -> str:
-    """Return the sentence about an object of another namespace than MetalLB's."""
+    """Return the admission warning about a MetalLB object of another namespace."""
     return f"only objects of MetalLB in namespace {namespace} are used"
 
 
 def node_group(dialect: MetalLBDialect, snapshot: Snapshot, node: str) -> Hashable:
-    """Return the objects that concern a node, and whether it advertises Services."""
+    """Return a node's group in the admission review: its MetalLB objects, and whether it advertises."""
     row = dialect.tables.nodes.get(snapshot, ("", node))
     excluded = excluded_node(row, dialect.of_node.ignore_exclude_lb)
     return (dialect.selected(snapshot, node).group, excluded)
 
 
 def warnings(dialect: MetalLBDialect, row: MetalLBObject, _former: object) -> Iterator[str]:
-    """Yield warnings about what has no effect."""
+    """Yield the admission warnings about a MetalLB object: fields and namespaces without effect."""
     if row.metadata.namespace != dialect.options.namespace:
         yield other_namespace(dialect.options.namespace)
     if isinstance(row, BGPPeer) and row.spec.disable_mp:
@@ -42,7 +42,7 @@ def warnings(dialect: MetalLBDialect, row: MetalLBObject, _former: object) -> It
 
 
 def without_effect(dialect: MetalLBDialect, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield the objects of other namespaces, and what advertisements name in vain."""
+    """Yield the MetalLB objects, and names in BGPAdvertisements, without effect, for the review."""
     tables, namespace = dialect.tables, dialect.options.namespace
     for kind in kinds.CONFIGURATION:
         for row in tables.of(kind).all(snapshot):

@@ -31,26 +31,26 @@ class Advertisement(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> ObjectRef:
-        """The object."""
+        """The BGPAdvertisement that has the rule."""
         return ref_to(BGP_ADVERTISEMENT, self.row)
 
     @property
     def communities(self) -> frozenset[Community]:
-        """The communities, large ones included."""
+        """The communities of the BGPAdvertisement, large ones included."""
         return frozenset((*self.attributes.communities, *self.attributes.large_communities))
 
     @property
     def community_count(self) -> int:
-        """The number of `communities`."""
+        """The number of the BGPAdvertisement's `communities`."""
         return len(self.attributes.communities) + len(self.attributes.large_communities)
 
     def length(self, family: Family) -> int:
-        """Return the length of the prefix that an address of a family is advertised as."""
+        """Return the length of the prefix that the rule advertises an address of a family as."""
         spec = self.row.spec
         return spec.aggregation_length if family == IPV4_UNICAST else spec.aggregation_length_v6
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """True if it is for Services with these labels."""
+        """True if the BGPAdvertisement is for Services with these labels."""
         selectors = self.row.spec.service_selectors
         return not selectors or any(selector.matches(labels) for selector in selectors)
 
@@ -79,7 +79,7 @@ class NodeRules(msgspec.Struct, frozen=True):
         return None
 
     def of_pool(self, pool: str) -> tuple[Advertisement, ...]:
-        """Return the advertisements that select a pool."""
+        """Return the rules of the BGPAdvertisements that select a pool."""
         return tuple(chosen(self.advertisements, self.selecting.get(pool, 0)))
 
 
@@ -96,7 +96,7 @@ class PeerRules(NamedTuple):
 
 
 def node_rules(objects: Objects, withheld: Withheld | None) -> NodeRules:
-    """Compile objects in which nothing was found."""
+    """Compile the rules of a node's pools and BGPAdvertisements, in which nothing was found."""
     pools: dict[Family, dict[bytes, str]] = {}
     for pool in objects.pools:
         for entry in blocks(pool):
@@ -148,7 +148,7 @@ class PeerRulesFactory:
                 self._named.setdefault(name, []).append(advertisement.ref)
 
     def rules(self, peer: str, families: Sequence[Family]) -> PeerRules:
-        """Return the rules of a BGPPeer."""
+        """Return the advertisement rules of a BGPPeer."""
         given, named = tuple(sorted(families)), tuple(self._named.get(peer, ()))
         rules = self._known.get((given, named))
         if rules is None:

@@ -72,7 +72,7 @@ class AdvertisementsOfOthers:
         return (row for row in rows if row.metadata.namespace == self._namespace)
 
     def nearest(self, pool: str) -> tuple[str, ObjectRef] | None:
-        """Return the object for a pool that misses the fewest labels of the node, in words."""
+        """Return the nearest BGPAdvertisement of a candidate's pool, and its mismatch, in words."""
         misses = [miss for miss in self._misses if pool in miss[0]]
         if not misses:
             return None
@@ -84,7 +84,7 @@ class AdvertisementsOfOthers:
 def of_service(
     state: ServiceState, note: str, others: AdvertisementsOfOthers
 ) -> Iterator[Candidate]:
-    """Yield the addresses of a Service, or one candidate without an address."""
+    """Yield candidates: the addresses of a MetalLB Service, or one without an address."""
     for family, nlri in state.addresses:
         yield Candidate(state.ref, TYPE, family, nlri, state, note, others=others)
     if not state.addresses:
@@ -98,7 +98,7 @@ def candidates(
     _rules: Mapping[str, Any],
     target: Target | None,
 ) -> Iterator[Candidate]:
-    """Yield the addresses of Services of type LoadBalancer, and of the target."""
+    """Yield MetalLB's candidates: addresses of Services of type LoadBalancer, and of the target."""
     t = dialect.tables
     note = context.state.note if context.state is not None else ""
     others = AdvertisementsOfOthers(t, snapshot, dialect.of_node.namespace, context.node)

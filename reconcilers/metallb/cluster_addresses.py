@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def cluster_addresses(
     dialect: MetalLBDialect, snapshot: Snapshot, _node: str | None
 ) -> ClusterAddresses:
-    """Return both ends of all BGPPeers in effect, which are in the namespace."""
+    """Return the cluster addresses of BGPPeers in the namespace: both ends of their sessions."""
     rows = dialect.tables.of(BGP_PEER).all(snapshot)
     own = [row.spec for row in rows if row.metadata.namespace == dialect.options.namespace]
     return ClusterAddresses(

@@ -26,7 +26,7 @@ REPLACED: Final = (
 def compile_node(
     dialect: MetalLBDialect, snapshot: Snapshot, context: NodeContext
 ) -> Slices[NodeIntent]:
-    """Check and translate the objects that concern a node; routes come of Services."""
+    """Compile MetalLB's objects of a node to a feed for FRR-k8s, checked; routes come of Services."""
     objects = dialect.selected(snapshot, context.node).objects
     secrets: Secrets = None
     if dialect.reads_secrets:

@@ -17,7 +17,7 @@ def conditions_of(
     outcome: ClusterOutcome,
     pieces: Pieces,
 ) -> Slices[list[Condition]]:
-    """Return the conditions of all objects; objects of other namespaces have no effect."""
+    """Return the conditions of all MetalLB objects; objects of other namespaces have no effect."""
     own = {ref: row.metadata.generation for ref, row in rows if row.metadata.namespace == namespace}
     text = f"only objects of MetalLB in namespace {namespace} are used"
     others = [

@@ -115,11 +115,11 @@ class MetalLBDialect(Dialect):
         return compile_node(self, snapshot, context)
 
     def selected(self, snapshot: Snapshot, node: str) -> Selected[Objects]:
-        """Return the objects that concern a node."""
+        """Return the MetalLB objects that concern a node."""
         labels = self.labels(snapshot, node)
         return self._selections.of(snapshot, self.options.namespace).of(labels)
 
     def labels(self, snapshot: Snapshot, node: str) -> Mapping[str, str]:
-        """Return the labels of a node."""
+        """Return the labels of a node, by which MetalLB's objects select it."""
         row = self.tables.nodes.get(snapshot, ("", node))
         return row.metadata.labels if row is not None else {}

@@ -34,7 +34,7 @@ class _Answer(NamedTuple):
 
 
 def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
-    """Explain what is advertised to a peer by the rules of its BGPPeer, if it has one."""
+    """Explain what MetalLB advertises to a peer by the rules of its BGPPeer, if it has one."""
     rules = rules_of(route_set)
     answer = _answer(candidate, peer, rules)
     message = answer.message

@@ -72,13 +72,13 @@ class MetalLBFeed(api.Feed):
         self._checked = checked
 
     def units(self, objects: api.Objects) -> Iterable[api.Translated]:
-        """Translate BGPPeers and BFDProfiles."""
+        """Translate the feed's BGPPeers and BFDProfiles."""
         return translated_units(Objects.of(objects.items()))
 
     def translation(
         self, snapshot: Snapshot, objects: api.Objects, others: Iterable[Any]
     ) -> Slices[api.Translation]:
-        """Translate them with the rules of the routes of each peer.
+        """Translate the feed's objects with the rules of the routes of each peer.
 
         Further units are the local preferences that other objects may contradict.
         """
@@ -107,7 +107,7 @@ class MetalLBFeed(api.Feed):
         )
 
     def relations(self) -> MetalLBRelations:
-        """Return the references and conflicts among the objects."""
+        """Return the references and conflicts among the feed's objects."""
         return MetalLBRelations(*self._checked)
 
     def _services(self, snapshot: Snapshot) -> Iterator[ServiceState]:
@@ -119,7 +119,7 @@ class MetalLBFeed(api.Feed):
 
 
 def peer_rules(objects: Objects, rules: NodeRules) -> dict[str, PeerRules]:
-    """Return the rules of each peer's routes, by its name."""
+    """Return the advertisement rules of each BGPPeer, by its name."""
     factory = PeerRulesFactory(rules)
     return {
         peer.metadata.name: factory.rules(peer.metadata.name, families_of(peer))
@@ -130,7 +130,7 @@ def peer_rules(objects: Objects, rules: NodeRules) -> dict[str, PeerRules]:
 def translated_units(
     objects: Objects, rules: Mapping[str, PeerRules] = NO_RULES
 ) -> Iterator[api.Translated]:
-    """Iterate over the FRRConfigurations of peers, with the rules of their routes, and of profiles."""
+    """Iterate over the units of MetalLB's feed: peers with their rules, and BFD profiles."""
     peers = (
         api.Translated(
             ref_to(BGP_PEER, row), configuration_of(row), FIELDS, rules.get(row.metadata.name)

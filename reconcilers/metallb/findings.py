@@ -34,14 +34,14 @@ Secrets = Callable[[ObjectKey], Secret | None] | None
 
 
 def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Problem]:
-    """Return all problems at one go; see `finding_slices`."""
+    """Return all findings about MetalLB's objects at one go; see `finding_slices`."""
     return finish(finding_slices(objects, secrets, namespace, Pieces()))
 
 
 def finding_slices(
     objects: Objects, secrets: Secrets, namespace: str, pieces: Pieces
 ) -> Slices[list[Problem]]:
-    """Return all problems; an object that is invalid by itself is not compared with others.
+    """Return all findings about MetalLB's objects; an invalid one is not compared with others.
 
     What it refers to is checked all the same, so that its problems are found at once.
     """

@@ -57,7 +57,7 @@ class PeerRoutes(NamedTuple):
 
 
 def peer_routes(snapshot: Snapshot, intent: IntentTables) -> dict[str, PeerRoutes]:
-    """Return the routes of each BGPPeer with a session, by its name."""
+    """Return the routes of each BGPPeer with a session, for generated objects, by its name."""
     routes_of: dict[str, PeerRoutes] = {}
     for peer in intent.peers.all(snapshot):
         names = [ref.name for ref in peer.origins if ref.kind == BGP_PEER.name]
@@ -83,7 +83,7 @@ def _own(row: Route) -> list[Contribution]:
 def peers_of_service(
     snapshot: Snapshot, intent: IntentTables, service: ObjectRef
 ) -> tuple[str, ...]:
-    """Return the names of the BGPPeers to which the prefixes of a Service are advertised, sorted.
+    """Return the names of BGPPeers in the generated ServiceBGPStatus of a Service, sorted.
 
     As by MetalLB they may be advertised for another Service that has the address, too. A peer whose
     session is up and cannot carry a family is not named for its prefixes. The cost grows with the peers
@@ -129,7 +129,7 @@ def _names_by_route_set(
 
 
 def service_statuses(node: str, namespace: str, routes: Mapping[str, PeerRoutes]) -> Iterator[Json]:
-    """Yield the ServiceBGPStatus of each Service that the node advertises."""
+    """Yield the generated ServiceBGPStatus of each Service that the node advertises."""
     peers: dict[str, set[str]] = defaultdict(set)
     prefixes: dict[ObjectRef, set[str]] = defaultdict(set)
     for name, of_peer in routes.items():
@@ -143,7 +143,7 @@ def service_statuses(node: str, namespace: str, routes: Mapping[str, PeerRoutes]
 
 
 def service_status(node: str, namespace: str, service: ObjectRef, peers: Iterable[str]) -> Json:
-    """Return the ServiceBGPStatus of one Service."""
+    """Return the generated ServiceBGPStatus of one Service, as MetalLB's speaker would write it."""
     return {
         "apiVersion": SERVICE_BGP_STATUS.api_versions[0],
         "kind": SERVICE_BGP_STATUS.name,
@@ -166,14 +166,14 @@ def service_status(node: str, namespace: str, service: ObjectRef, peers: Iterabl
 
 
 def configuration_name(node: str) -> str:
-    """Return the name of the FRRConfiguration that MetalLB's speaker writes for a node."""
+    """Return the name of the generated FRRConfiguration: as MetalLB's speaker writes for a node."""
     return f"metallb-{node}"
 
 
 def configuration(
     node: str, namespace: str, objects: Objects, routes: Mapping[str, PeerRoutes]
 ) -> Json:
-    """Return the FRRConfiguration ``metallb-NODE``; ``namespace`` is that of FRR-k8s.
+    """Return the generated FRRConfiguration ``metallb-NODE``; ``namespace`` is that of FRR-k8s.
 
     It has a password where a BGPPeer has one in the object; a Secret is referred to.
     """
@@ -259,7 +259,7 @@ def _advertise(routes: Mapping[str, Attributes]) -> Advertise:
 
 
 def merging_options(context: NodeContext) -> Frrk8sClusterOptions:
-    """Return the options of FRR-k8s, which MetalLB's objects are merged with."""
+    """Return FRR-k8s's options, which generated objects follow: it merges MetalLB's objects."""
     options = context.merging_options
     return options if isinstance(options, Frrk8sClusterOptions) else Frrk8sClusterOptions()
 

@@ -11,7 +11,7 @@ EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 
 def excluded_node(node: Node | None, ignore_label: bool) -> Withheld | None:
-    """Return why a node is excluded from advertising Services, or None."""
+    """Return the fact for which a Node is excluded from advertising MetalLB's Services, or None."""
     if node is None:
         return None
     if node.network_unavailable:

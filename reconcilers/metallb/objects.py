@@ -22,7 +22,7 @@ from resources.metallb.objects import MetalLBObject
 def finding(
     refs: Iterable[ObjectRef], field: str, message: str, category: ProblemCategory
 ) -> Problem:
-    """Return a problem of objects, which are sorted; the field is in the first one."""
+    """Return a problem of MetalLB's objects, which are sorted; the field is in the first one."""
     return Problem(tuple(sorted(set(refs))), field, message, category=category)
 
 
@@ -40,7 +40,7 @@ class Objects(NamedTuple):
 
     @classmethod
     def of(cls, rows: Iterable[tuple[ObjectRef, MetalLBObject]]) -> Objects:
-        """Return objects by kind; they are given with their references."""
+        """Return MetalLB's objects of a node by kind; they are given with their references."""
         of_kinds: dict[str, list[MetalLBObject]] = {kind.name: [] for kind in kinds.CONFIGURATION}
         for ref, row in sorted(rows, key=lambda item: item[0]):
             of_kinds[ref.kind].append(row)
@@ -48,17 +48,17 @@ class Objects(NamedTuple):
         return cls(*given)
 
     def of_kind(self) -> Iterator[tuple[Kind[Any], tuple[MetalLBObject, ...]]]:
-        """Return an iterator over the kinds, each with its rows."""
+        """Return an iterator over MetalLB's kinds, each with the node's objects."""
         return zip(kinds.CONFIGURATION, self, strict=True)
 
     def refs(self) -> Iterator[tuple[ObjectRef, MetalLBObject]]:
-        """Yield the reference and the row of each object."""
+        """Yield the reference and the row of each of MetalLB's objects of a node."""
         for kind, rows in self.of_kind():
             for row in rows:
                 yield ref_to(kind, row), row
 
     def without(self, refs: AbstractSet[ObjectRef]) -> Objects:
-        """Return all objects but these."""
+        """Return all of MetalLB's objects of a node but these."""
         if not refs:
             return self
         kept: Any = (
@@ -69,19 +69,19 @@ class Objects(NamedTuple):
 
 
 def vrf_of(peer: BGPPeer) -> str:
-    """Return the VRF of a peer; empty for the default one, however it is written."""
+    """Return the VRF of a BGPPeer object; empty for the default one, however it is written."""
     return "" if peer.spec.vrf == DEFAULT_VRF else peer.spec.vrf
 
 
 def end_of(peer: BGPPeer) -> str:
-    """Return the address of a peer in canonical form, or its interface."""
+    """Return the address of a BGPPeer object in canonical form, or its interface."""
     return (
         canonical_address(peer.spec.peer_address) if peer.spec.peer_address else peer.spec.interface
     )
 
 
 def aliases(objects: Objects) -> dict[str, str]:
-    """Return the values of communities by their names."""
+    """Return the values of communities by their names, in the Community objects of a node."""
     return {a.name: a.value for row in objects.communities for a in row.spec.communities}
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def operate(
     dialect: MetalLBDialect, snapshot: Snapshot, context: ClusterContext
 ) -> Slices[ClusterIntent]:
-    """Report conditions, of the outcome that FRR-k8s returns, in slices."""
+    """Operate on MetalLB's objects: report conditions, of FRR-k8s's outcome, in slices."""
     outcome = context.outcome
     if not context.reports_conditions or not isinstance(outcome, ClusterOutcome):
         return ClusterIntent()

@@ -35,11 +35,11 @@ class PoolSelection:
                 self._with_label[label] = self._with_label.get(label, 0) | bit
 
     def of(self, advertisement: BGPAdvertisement) -> tuple[str, ...]:
-        """Return the names of the pools that an advertisement selects."""
+        """Return the names of the pools that a BGPAdvertisement selects."""
         return tuple(chosen(self.names, self.bits(advertisement)))
 
     def bits(self, advertisement: BGPAdvertisement) -> int:
-        """Return the pools that an advertisement selects, a bit each.
+        """Return the pools that a BGPAdvertisement selects, a bit each.
 
         Without names and selectors it selects all; with selectors that match none it selects none.
         """

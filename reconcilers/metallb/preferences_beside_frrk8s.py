@@ -30,7 +30,7 @@ Watched: TypeAlias = Mapping[str, frozenset[Prefix]]
 
 
 def watched(rows: Iterable[FRRConfiguration], peers: Iterable[BGPPeer]) -> Watched:
-    """Return what FRRConfigurations of the node give the neighbours of BGPPeers."""
+    """Return the prefixes whose local preference FRRConfigurations give BGPPeers' neighbours."""
     names = {(vrf_of(peer), end_of(peer)): peer.metadata.name for peer in peers}
     prefixes_of: dict[str, set[Prefix]] = defaultdict(set)
     for row in rows:
@@ -65,7 +65,7 @@ Given: TypeAlias = Mapping[tuple[ObjectRef, str], frozenset[Prefix]]
 
 
 def given(states: Iterable[ServiceState], rules: Mapping[str, PeerRules], watch: Watched) -> Given:
-    """Return the watched prefixes that Services have; ``rules`` are by BGPPeer."""
+    """Return the watched prefixes with local preferences of Services; ``rules`` are by BGPPeer."""
     prefixes_of: dict[tuple[ObjectRef, str], set[Prefix]] = defaultdict(set)
     of_peers = [(name, rules[name]) for name in watch if name in rules]
     for state in states:
@@ -83,7 +83,7 @@ def given(states: Iterable[ServiceState], rules: Mapping[str, PeerRules], watch:
 def fed_preferences(
     preferences: Given, objects: Objects, advertisements: Mapping[ObjectRef, Advertisement]
 ) -> tuple[Translated, ...]:
-    """Return the units for them: the session of the peer, with the prefixes and preferences."""
+    """Return the local preferences fed to FRR-k8s's merge: units with a peer's session and prefixes."""
     peers = {peer.metadata.name: peer for peer in objects.peers}
     return tuple(
         _fed(advertisements[ref], peers[name], preferences[ref, name])

@@ -18,7 +18,7 @@ from resources.metallb.status import ServiceBGPStatusStatus
 
 
 def peers_of_service(value: Mapping[str, Any]) -> Iterator[ReportedPeers]:
-    """Yield the BGPPeers of a ServiceBGPStatus. Raises msgspec.ValidationError."""
+    """Yield the BGPPeers that a ServiceBGPStatus reports. Raises msgspec.ValidationError."""
     status = msgspec.convert(value.get("status") or {}, ServiceBGPStatusStatus)
     if status.node and status.service_name:
         service = f"{SERVICE.name}/{status.service_namespace}/{status.service_name}"

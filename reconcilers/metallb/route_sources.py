@@ -13,7 +13,7 @@ from resources.tables import Tables
 
 
 def rules_of(route_set: RouteSet | None) -> PeerRules | None:
-    """Return the rules of MetalLB in a route set of FRR-k8s, or None."""
+    """Return MetalLB's rules in a route set of FRR-k8s, for the route source, or None."""
     translated = () if route_set is None else route_set.translated
     return next((rules for rules in translated if isinstance(rules, PeerRules)), None)
 
@@ -34,7 +34,7 @@ class MetalLBServiceSource(ServiceSource):
         context: NodeContext,
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed | Rejected]:
-        """Yield the addresses of one Service, or their aggregates."""
+        """Yield the addresses of one MetalLB Service, or their aggregates."""
         translated = [
             (rule.name, of_peers) for rule in rules if (of_peers := rules_of(rule)) is not None
         ]

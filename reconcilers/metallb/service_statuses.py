@@ -52,13 +52,13 @@ class PoolAdvertisement:
         self._advertised: set[ObjectKey] = set()
 
     def read(self, _kind: Kind[Any], value: Mapping[str, Any]) -> None:
-        """Add a ServiceBGPStatus. Raises msgspec.ValidationError."""
+        """Add a ServiceBGPStatus, for statuses of Services. Raises msgspec.ValidationError."""
         status = msgspec.convert(value.get("status") or {}, ServiceBGPStatusStatus)
         if status.peers:
             self._advertised.add((status.service_namespace, status.service_name))
 
     def selected(self, service: Service) -> tuple[str, ...]:
-        """Return the addresses of a Service that are in a pool which an advertisement selects."""
+        """Return a Service's addresses that are in a pool which a BGPAdvertisement selects."""
         if service.spec.type != LOAD_BALANCER:
             return ()
         labels = service.metadata.labels
@@ -67,11 +67,11 @@ class PoolAdvertisement:
         )
 
     def follows_endpoints(self, _service: Service) -> bool:
-        """Return False: a status is of one Service."""
+        """Return False: a ServiceBGPStatus is of one Service."""
         return False
 
     def advertised(self, service: Service, _slices: Sequence[EndpointSlice]) -> frozenset[str]:
-        """Return all selected addresses, if a node advertises the Service."""
+        """Return all selected addresses of a Service, if a ServiceBGPStatus has it with peers."""
         return frozenset(self.selected(service) if service.key in self._advertised else ())
 
     def _selects(self, address: str, labels: Mapping[str, str]) -> bool:

@@ -48,7 +48,7 @@ class ServiceState(NamedTuple):
 
     @property
     def ref(self) -> ObjectRef:
-        """The object."""
+        """The Service that MetalLB's steps decide on."""
         return ObjectRef("Service", *self.service.key)
 
 
@@ -68,7 +68,7 @@ class Decision(NamedTuple):
 def service_state(
     service: Service, slices: Iterable[EndpointSlice], node: str, load_balancer_class: str
 ) -> ServiceState:
-    """Return the state of a Service; ``slices`` are its EndpointSlices."""
+    """Return the state of a Service for MetalLB's steps; ``slices`` are its EndpointSlices."""
     addresses = tuple(HostRoute(*host_route(text)) for text in service.load_balancer_addresses)
     withheld = _not_ours(service, load_balancer_class)
     return ServiceState(service, addresses, withheld, _endpoints(service, slices, node))
@@ -100,7 +100,7 @@ def _endpoints(service: Service, slices: Iterable[EndpointSlice], node: str) -> 
 
 
 def decide(state: ServiceState, rules: NodeRules) -> Decision:
-    """Return the advertisements of a Service on this node, or why there are none."""
+    """Return the BGPAdvertisements of a Service on this node, or why MetalLB does not advertise it."""
     if state.withheld is not None:
         return Decision((), state.withheld)
     pools = {rules.pool_of(*address) for address in state.addresses}
@@ -161,7 +161,7 @@ def _preferences_text(first: Advertisement, second: Advertisement) -> str:
 def contributions(
     state: ServiceState, rules: Iterable[tuple[str, PeerRules]]
 ) -> Iterator[Contributed | Rejected]:
-    """Yield the prefixes of a Service in each route set, given as its name and its rules.
+    """Yield the prefixes of a MetalLB Service in each route set, given as its name and its rules.
 
     A Service with two local preferences is a problem of its own, and is not advertised.
     """
@@ -200,7 +200,7 @@ class Crowded(NamedTuple):
 def too_many_communities(
     state: ServiceState, decision: Decision, rules: PeerRules
 ) -> tuple[Crowded, ...]:
-    """Return the prefixes of a Service that a peer cannot be advertised. Source: internal/bgp."""
+    """Return a Service's prefixes with too many communities for MetalLB. Source: internal/bgp."""
     given = [
         advertisement
         for advertisement in decision.advertisements
@@ -238,7 +238,7 @@ def too_many_communities(
 
 
 def excess_of_communities(entry: Crowded) -> str:
-    """Return why a prefix of a Service is not advertised: the communities of its advertisements."""
+    """Return why MetalLB does not advertise a Service's prefix: the communities it has."""
     prefix = prefix_to_text(entry.family, entry.nlri)
     return (
         f"{prefix} has {entry.communities} communities, and at most {MAX_COMMUNITIES} are possible"

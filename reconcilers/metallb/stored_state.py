@@ -12,13 +12,13 @@ from resources.secret_value import decode_withheld, encode_withheld
 
 
 def encoded(objects: api.Objects) -> bytes:
-    """Return the objects as JSON, kind by kind; of a password only that there is one."""
+    """Return MetalLB's objects as JSON to store, kind by kind; of a password only that there is one."""
     of_kinds = Objects.of(objects.items())
     return msgspec.json.encode(tuple(of_kinds), enc_hook=encode_withheld)
 
 
 def decoded(octets: bytes) -> api.Objects:
-    """Return the objects of an earlier process. Raises ValueError."""
+    """Return MetalLB's objects that an earlier process stored. Raises ValueError."""
     shape: Any = Objects
     try:
         objects: Objects = msgspec.json.decode(octets, type=shape, dec_hook=decode_withheld)

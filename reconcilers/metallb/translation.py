@@ -75,14 +75,14 @@ PROFILE_FIELDS: Final = {
 
 
 def families_of(peer: BGPPeer) -> tuple[Family, ...]:
-    """Return the families that the session of a peer carries."""
+    """Return the families of the session that a BGPPeer is translated to."""
     if peer.spec.interface or peer.spec.dual_stack_address_family:
         return (IPV4_UNICAST, IPV6_UNICAST)
     return (IPV6_UNICAST,) if ":" in peer.spec.peer_address else (IPV4_UNICAST,)
 
 
 def neighbor_of(peer: BGPPeer) -> Neighbor:
-    """Return the neighbour that a peer is, without routes. The namespace of a Secret is MetalLB's."""
+    """Translate a BGPPeer to a neighbour, without routes. The namespace of a Secret is MetalLB's."""
     spec, times = peer.spec, timers(peer.spec)
     source = spec.source_address
     return Neighbor(
@@ -110,13 +110,13 @@ def _seconds(seconds: int | None) -> str | None:
 
 
 def profile_of(row: BFDProfile) -> BfdProfile:
-    """Return a BFD profile in the form of FRR-k8s; the fields are the same."""
+    """Translate a BFDProfile to a BFD profile of FRR-k8s; the fields are the same."""
     values = {name: getattr(row.spec, name) for name in row.spec.__struct_fields__}
     return BfdProfile(name=row.metadata.name, **values)
 
 
 def configuration_of(peer: BGPPeer, advertise: Advertise | None = None) -> FRRConfiguration:
-    """Return the FRRConfiguration of a peer; the BFD profile that it refers to is a row of its own."""
+    """Translate a BGPPeer to an FRRConfiguration; its BFD profile is a row of its own."""
     neighbor = neighbor_of(peer)
     prefixes: tuple[str, ...] = ()
     if advertise is not None:
@@ -134,6 +134,6 @@ def configuration_of(peer: BGPPeer, advertise: Advertise | None = None) -> FRRCo
 
 
 def profile_configuration(row: BFDProfile) -> FRRConfiguration:
-    """Return the FRRConfiguration of a BFD profile, which is merged whether it is used or not."""
+    """Translate a BFDProfile to an FRRConfiguration, which is merged whether it is used or not."""
     spec = FRRConfigurationSpec(bgp=BgpConfig(bfd_profiles=(profile_of(row),)))
     return FRRConfiguration(metadata=row.metadata, spec=spec)

@@ -32,7 +32,7 @@ class Aggregates:
         """Pools with a problem, by version of IP."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
-        """Add an advertisement, or a pool."""
+        """Add a BGPAdvertisement with its aggregates, or an IPAddressPool."""
         if isinstance(row, BGPAdvertisement):
             lengths = (row.spec.aggregation_length, row.spec.aggregation_length_v6)
             of_lengths = self._advertisements.get(lengths, 0)
@@ -41,7 +41,7 @@ class Aggregates:
             self._pools |= 1 << self._valid.number_of[ref]
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        """Iterate over pools, or over advertisements."""
+        """Iterate over pools narrower than an aggregate, or over advertisements with a wider one."""
         valid = self._valid
         if isinstance(row, BGPAdvertisement):
             lengths = (row.spec.aggregation_length, row.spec.aggregation_length_v6)
@@ -60,7 +60,7 @@ class Aggregates:
         return self._valid.too_wide(4, four) | self._valid.too_wide(6, six)
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
-        """Yield the problems of an advertisement: with its first pool, and each pool without any."""
+        """Yield an advertisement's problems of too wide aggregates, by pool."""
         if not isinstance(row, BGPAdvertisement):
             return
         valid = self._valid

@@ -30,14 +30,14 @@ class ObjectsBeside:
         self._rules = _rules(valid, environment)
 
     def take(self, ref: ObjectRef) -> None:
-        """Add an object; one of another dialect has no effect."""
+        """Add a MetalLB object to all rules of conflicts; one of another dialect has no effect."""
         row = self._rows.get(ref)
         if row is not None:
             for rule in self._rules:
                 rule.take(ref, row)
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
-        """Iterate over the objects with which another one conflicts; over some of very many."""
+        """Iterate over the MetalLB objects in any conflict with another one; over some of very many."""
         row = self._rows.get(ref)
         if row is not None:
             for rule in self._rules:
@@ -45,7 +45,7 @@ class ObjectsBeside:
 
 
 def conflicts(objects: Objects) -> Iterator[Problem | None]:
-    """Yield the problems of objects that are valid by themselves; None is a step of the search."""
+    """Yield all conflicts between valid MetalLB objects as problems; None is a step of the search."""
     valid = ValidObjects(objects)
     rules = _rules(valid, valid.rows.keys())
     for ref, row in valid.rows.items():

@@ -47,7 +47,7 @@ class Echo:
         """As `_complete`: entries without a problem."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
-        """Add an object."""
+        """Add a profile, peer, advertisement or pool to the rule of BFD's echo mode."""
         match row:
             case BFDProfile() if row.spec.echo_mode:
                 self._profiles[row.metadata.name] = ref
@@ -94,7 +94,7 @@ class Echo:
             yield from self._pools_of(number)
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        """Iterate over the other parties."""
+        """Iterate over the objects with which one makes a conflict of echo mode and IPv6 pool."""
         match row:
             case BFDProfile() if row.spec.echo_mode:
                 for name, peer in self._peers[row.metadata.name].items():
@@ -130,7 +130,7 @@ class Echo:
             yield from echoes
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
-        """Yield a problem of each peer, with the first advertisement and pool."""
+        """Yield a problem of each peer with echo mode, with the first advertisement and IPv6 pool."""
         if not isinstance(row, BGPAdvertisement) or not self._complete:
             return
         if self._left is None:

@@ -35,7 +35,7 @@ class Claims:
         """The names with a problem."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
-        """Add an object."""
+        """Add the names and values that a MetalLB object has."""
         for claim in _claims(ref, row):
             self._taken.setdefault(claim.key, {}).setdefault(claim.value, []).append((ref, claim))
 
@@ -48,7 +48,7 @@ class Claims:
                         yield other
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
-        """Yield a problem of all objects with a name."""
+        """Yield a problem of all objects that give one name different values."""
         for claim in _claims(ref, row):
             of_key = self._taken[claim.key]
             if len(of_key) < 2 or claim.key in self._known:

@@ -57,12 +57,12 @@ class Overlaps:
         self._taken = {version: _LastAddresses(valid.spans[version]) for version in VERSIONS}
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:  # noqa: ARG002
-        """Add a pool."""
+        """Add an IPAddressPool, which others may overlap."""
         for version, place in self._valid.places.get(ref, ()):
             self._taken[version].take(place)
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:  # noqa: ARG002
-        """Iterate over the pools with an address of another one."""
+        """Iterate over the pools that overlap another one: with an address in common."""
         return (other.pool for _, other in self._pairs(ref))
 
     def _pairs(self, ref: ObjectRef) -> Iterator[tuple[Span, Span]]:
@@ -73,7 +73,7 @@ class Overlaps:
                     yield own, other
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:  # noqa: ARG002
-        """Yield a problem of a pool with another one, and the number of the others."""
+        """Yield a problem of a pool with another one that overlaps it, and the number of the others."""
         entries: dict[ObjectRef, tuple[str, str]] = {}
         for own, span in self._pairs(ref):
             entries.setdefault(span.pool, (own.entry.text[:64], span.entry.text[:64]))

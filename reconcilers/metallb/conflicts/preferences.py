@@ -43,7 +43,7 @@ class Preferences:
         """Accepted advertisements that differ from another, whatever the pools of both."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
-        """Add an advertisement, or a pool."""
+        """Add a BGPAdvertisement with its local preference, or an IPAddressPool."""
         if isinstance(row, IPAddressPool):
             self._pools |= 1 << self._valid.number_of[ref]
         elif isinstance(row, BGPAdvertisement) and self._differ:
@@ -55,7 +55,7 @@ class Preferences:
             self._advertisements |= 1 << number
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        """Iterate over advertisements; with a pool these differ from each other."""
+        """Iterate over advertisements of other local preference, with a pool from each other."""
         if not self._differ:
             return
         valid, against = self._valid, 0
@@ -83,7 +83,7 @@ class Preferences:
         return colliding
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
-        """Yield a problem of an advertisement with the next one, for the first pool with any."""
+        """Yield a problem of local preferences, with the next advertisement, for the first pool."""
         if not isinstance(row, BGPAdvertisement) or not self._differ:
             return
         valid, number = self._valid, self._valid.number_of[ref]

@@ -31,15 +31,15 @@ class Rule(Protocol):
     """One rule that objects may break together, and the taken objects."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
-        """Add an object."""
+        """Add a valid MetalLB object to the rule."""
         ...
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        """Iterate over the taken objects with which another one breaks the rule."""
+        """Iterate over the added objects with which another one breaks the rule of a conflict."""
         ...
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
-        """Yield the problems of an object with others; of several objects each may yield the same.
+        """Yield the conflicts of a valid object with others; of several each may yield the same.
 
         Called once all objects are taken, for each of them in order.
         """
@@ -118,7 +118,7 @@ class ValidObjects:
         """The names of BFD profiles with the echo mode."""
 
     def bits(self, refs: Iterable[ObjectRef], kind: Kind[Any]) -> int:
-        """Return the set of the objects of a kind among some references."""
+        """Return the valid objects of a kind among some references, as a set of bits."""
         of_kind = (self.number_of.get(ref) for ref in refs if ref.kind == kind.name)
         return bits_of(number for number in of_kind if number is not None)
 
@@ -155,7 +155,7 @@ class ValidObjects:
 
 
 def differing(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, int]:
-    """Return for each advertisement the others that give a prefix of one pool another local preference.
+    """Return for each valid advertisement the others of another local preference for a pool's prefix.
 
     Of a version of IP. Two give none of a peer's prefixes another one if their aggregates differ in
     length, nor if they name peers and have none in common. A set has the keys of ``rows``; empty
@@ -184,12 +184,12 @@ def differing(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, i
 
 
 def aggregation_length(row: BGPAdvertisement, version: int) -> int:
-    """Return the length of an advertisement's aggregates of a version of IP."""
+    """Return the length of a BGPAdvertisement's aggregates of a version of IP."""
     return row.spec.aggregation_length if version == 4 else row.spec.aggregation_length_v6
 
 
 def listed(values: Mapping[ObjectRef, object]) -> str:
-    """List the values, each with the objects that have it; at most eight objects are named."""
+    """Return the text of a conflict's values, each with the objects that have it, at most eight."""
     objects: dict[object, list[str]] = {}
     for ref, value in itertools.islice(sorted(values.items()), MAX_LISTED_OBJECTS):
         objects.setdefault(value, []).append(str(ref))
@@ -199,7 +199,7 @@ def listed(values: Mapping[ObjectRef, object]) -> str:
 
 
 def others_beside(ref: ObjectRef, number: int, *, at_least: bool = False) -> str:
-    """Return a clause about the other objects with which one is in conflict; empty without any."""
+    """Return the text about the other objects with which one is in conflict; empty without any."""
     if number <= 0:
         return ""
     count = f"at least {number}" if at_least else str(number)
@@ -207,7 +207,7 @@ def others_beside(ref: ObjectRef, number: int, *, at_least: bool = False) -> str
 
 
 def following(others: Iterable[T], is_later: Callable[[T], bool]) -> T:
-    """Return the first that comes later, else the first of all.
+    """Return the object that the text of a conflict names: the first that is later, else the first.
 
     Of objects that are all in conflict, each then names another one.
     """
