@@ -12,7 +12,7 @@ IGNORED: Final = f"is proposed for a later release of the API, and ignored witho
 
 
 def bfd_profile(bfd: Bfd | None) -> BfdProfile | None:
-    """Return the BFD settings of the peers of a PeerConfig; None: they have no BFD."""
+    """Return the BFD settings of the peers of a CiliumBGPPeerConfig; None: they have no BFD."""
     if bfd is None or bfd.enabled is False:
         return None
     return BfdProfile(

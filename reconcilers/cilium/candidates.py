@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
 
 
 def of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
-    """Yield a Service's addresses, and one candidate for each type without an address."""
+    """Yield candidates of Cilium: a Service's addresses, and one for each type without an address."""
     for group in service.groups:
         candidate = Candidate(
             service.ref,
@@ -76,7 +76,7 @@ def of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
 
 
 def of_pod_networks(node: Node) -> Iterator[Candidate]:
-    """Yield a node's pod CIDRs."""
+    """Yield candidates of Cilium: a node's pod CIDRs."""
     ref = ObjectRef("Node", "", node.metadata.name)
     for text in node.pod_networks:
         yield Candidate(ref, POD_CIDR, POD_CIDR, *prefix_to_wire(text))
@@ -85,7 +85,7 @@ def of_pod_networks(node: Node) -> Iterator[Candidate]:
 def pod_ip_pool_candidates(
     node: CiliumNode, pools: Mapping[str, CiliumPodIPPool]
 ) -> Iterator[Candidate]:
-    """Yield the prefixes that a node was allocated from pod IP pools."""
+    """Yield candidates: the prefixes that a node was allocated from CiliumPodIPPools."""
     kind = pod_ip_pools.ADVERTISEMENT_TYPE
     for allocation in node.spec.ipam.pools.allocated:
         pool = pools.get(allocation.pool)
@@ -100,7 +100,7 @@ def pod_ip_pool_candidates(
 
 
 def of_interfaces(host: Host, node: str, names: Iterable[str]) -> Iterator[Candidate]:
-    """Yield the addresses of interfaces, and one candidate for each interface that does not exist."""
+    """Yield candidates of Cilium: addresses of interfaces, and one for each that does not exist."""
     kind = interfaces.ADVERTISEMENT_TYPE
     for name in names:
         device = host.device(name)
@@ -141,7 +141,7 @@ def candidates(
     rules: Mapping[str, RouteSet],
     target: Target | None,
 ) -> Iterator[Candidate]:
-    """Yield the addresses of Services, pod networks, pools and interfaces."""
+    """Yield Cilium's candidates: addresses of Services, pod networks, pools and interfaces."""
     t, node = dialect.tables, context.node
     named = {
         entry.interface

@@ -19,7 +19,7 @@ from statedb import Snapshot
 
 
 def cluster_addresses(dialect: Dialect, snapshot: Snapshot, node: str | None) -> ClusterAddresses:
-    """Return what the objects in the tables have, the CiliumNodes of all nodes or of one."""
+    """Return the cluster addresses of Cilium's objects, the CiliumNodes of all nodes or of one."""
     tables = dialect.tables
     rows = [
         row for row in tables.of(CILIUM_NODE).all(snapshot) if node in (None, row.metadata.name)

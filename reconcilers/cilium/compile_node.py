@@ -64,7 +64,7 @@ class NodeConfiguration:
         self._options = options
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
-        """Compile the node's configuration; a thousand objects may select it."""
+        """Compile Cilium's configuration of a node, v1 or v2; a thousand objects may select it."""
         pieces = Pieces()
         tables, name = self._tables, context.node
         result = _Result(context.state or Owners())

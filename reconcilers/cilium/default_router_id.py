@@ -12,12 +12,12 @@ CILIUM_HOST = "cilium_host"
 
 
 def router_id_of(node: Node | None) -> str | None:
-    """Return the node's IPv4 address, the internal one first (Cilium's default mode)."""
+    """Return the default router ID: the node's IPv4 address, the internal one first, as in Cilium."""
     return node_address(node, ipaddress.IPv4Address)
 
 
 def router_id_of_host(host: Host) -> str | None:
-    """Return the last four octets of the MAC address of Cilium's own interface as a router ID."""
+    """Return the default router ID of the host: the end of the MAC address of Cilium's interface."""
     device = host.device(CILIUM_HOST)
     if device is None or not device.mac:
         return None

@@ -34,7 +34,7 @@ class Rejection(NamedTuple):
 
 
 def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
-    """Explain what is advertised to a peer for a candidate, and which rule decides."""
+    """Explain what Cilium's rules advertise to a peer for a candidate, and which rule decides."""
     result = _rejected_by_family(candidate, peer) or _match(candidate, route_set)
     if isinstance(result, Rejection):
         return explanation_of(candidate, result.reason, result.message, rule=result.rule)

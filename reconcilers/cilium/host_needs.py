@@ -20,7 +20,7 @@ from statedb import Snapshot
 
 
 def is_host_needed(dialect: Dialect, snapshot: Snapshot, node: str) -> bool:
-    """True if an object refers to interfaces, or a router ID comes from one."""
+    """True if Cilium's objects need the host: they refer to interfaces, or a router ID is of one."""
     tables = dialect.tables
     return _is_router_id_needed(tables, snapshot, node) or interfaces.are_needed(
         tables.of(ADVERTISEMENT).all(snapshot),

@@ -72,7 +72,7 @@ class CompiledNode(NamedTuple):
 
 
 def compile_node(config: CiliumBGPNodeConfig, context: Context) -> CompiledNode:
-    """Compile one node's configuration."""
+    """Compile a CiliumBGPNodeConfig to instances, peers and route sets."""
     compiled = CompiledNode([], [], {}, [])
     ref = ObjectRef("CiliumBGPNodeConfig", "", config.metadata.name)
     sets: dict[bytes, RouteSet | None] = {}
@@ -194,7 +194,7 @@ def _checked_peer(
 
 
 def peer_at_same_address(peer: Peer, others: Iterable[Peer]) -> str | None:
-    """Return a peer of the same instance with the same address, as connections are matched by it."""
+    """Return a peer at the same address in one of Cilium's instances, as connections match by it."""
     address = (peer.instance, peer.address, peer.interface)
     same = (o.name for o in others if (o.instance, o.address, o.interface) == address)
     return next(same, None)

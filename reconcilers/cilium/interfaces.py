@@ -22,7 +22,7 @@ ADVERTISEMENT_TYPE = "Interface"
 def contributions(
     device: Device, node: str, route_set: RouteSet
 ) -> Iterator[tuple[Family, bytes, Contribution]]:
-    """Yield the host routes of one of the node's interfaces in one set."""
+    """Yield the host routes that an interface of the node contributes to a Cilium route set."""
     ref = ObjectRef(ADVERTISEMENT_TYPE, node, device.name)
     routes = [host_route(text) for text in advertisable(device)]
     for family, entries in route_set.entries.items():

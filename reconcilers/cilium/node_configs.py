@@ -78,7 +78,7 @@ def generate(
     owners: Mapping[str, str],
     pieces: Pieces,
 ) -> Slices[NodeConfigs]:
-    """Generate NodeConfigs.
+    """Generate the NodeConfigs of the nodes that ClusterConfigs select.
 
     ``present`` are the stored NodeConfigs; they change only with a ClusterConfig as their
     controller. ``owners`` is the ClusterConfig that each node had at the last call. ``peer_configs``
@@ -263,7 +263,7 @@ def node_config(
 
 
 def content(config: CiliumBGPNodeConfig) -> dict[str, Any]:
-    """Return a NodeConfig as the JSON object to write."""
+    """Return a generated NodeConfig as the JSON object to write."""
     row: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(config))
     return {"apiVersion": API_VERSION, "kind": NODE_CONFIG, **row}
 
@@ -325,7 +325,7 @@ def peer_config_conditions(
     secrets: Container[str],
     unread: Container[str] = frozenset(),
 ) -> list[Condition]:
-    """Return the condition MissingAuthSecret of each PeerConfig.
+    """Return the condition MissingAuthSecret of each CiliumBGPPeerConfig.
 
     ``secrets`` are the names of existing Secrets. Of a name in ``unread`` nothing is known: the
     condition stays as it is.

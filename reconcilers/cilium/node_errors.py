@@ -33,7 +33,7 @@ def errors_of(
     problems: Iterable[Problem],
     statuses: Iterable[ReconcileStatus],
 ) -> Errors:
-    """Return the errors of a node whose NodeConfig has these instances, in a deterministic order."""
+    """Return the errors of a node by the instances of its NodeConfig, in a deterministic order."""
     errors: Errors = []
     for problem in sorted(problems):
         ref = problem.objects[0] if problem.objects else None
@@ -57,7 +57,7 @@ def errors_of(
 
 
 def listener_errors(instances: Sequence[str], listen_errors: Mapping[str, str | None]) -> Errors:
-    """Return the errors of instances that cannot listen."""
+    """Return the errors of a node's instances that cannot listen."""
     return [
         (name, f"spec.bgpInstances[{index}].localPort: {error}")
         for index, name in enumerate(instances)
@@ -66,7 +66,7 @@ def listener_errors(instances: Sequence[str], listen_errors: Mapping[str, str | 
 
 
 def reconcile_error(ref: ObjectRef, errors: Errors, generation: int | None) -> Condition:
-    """Return the condition BGPReconcileError with these errors."""
+    """Return the condition BGPReconcileError with the errors of a node."""
     message = _message(errors)
     return Condition(ref, RECONCILE_ERROR, bool(errors), "BGPReconcileError", message, generation)
 
@@ -76,7 +76,7 @@ def sessions_down(
     sessions: Iterable[tuple[tuple[str, str], str]],
     generation: int | None,
 ) -> Condition:
-    """Return the condition of sessions that do not come up: (instance, peer), and the reason."""
+    """Return the error condition of sessions that do not come up: (instance, peer), and the reason."""
     message = _message([(key[0], f"peer {key[1]}: {reason}") for key, reason in sessions])
     return Condition(ref, SESSIONS_DOWN, True, "SessionNotEstablished", message, generation)
 

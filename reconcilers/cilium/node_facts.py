@@ -21,12 +21,12 @@ NODE_ADDRESS_TYPES = ("InternalIP", "ExternalIP")
 
 
 def known_nodes(tables: Tables, snapshot: Snapshot) -> dict[str, Node]:
-    """Return the nodes of the tables, by name."""
+    """Return the facts of all nodes, by name: Nodes with their CiliumNodes."""
     return merged_nodes(tables.nodes.all(snapshot), tables.of(CILIUM_NODE).all(snapshot))
 
 
 def merged_nodes(nodes: Iterable[Node], cilium_nodes: Iterable[CiliumNode]) -> dict[str, Node]:
-    """Merge Nodes and CiliumNodes of one name, by name."""
+    """Merge the facts in Nodes and CiliumNodes of one name, by name."""
     known = {node.metadata.name: node for node in nodes}
     for cilium_node in cilium_nodes:
         name = cilium_node.metadata.name
@@ -35,7 +35,7 @@ def merged_nodes(nodes: Iterable[Node], cilium_nodes: Iterable[CiliumNode]) -> d
 
 
 def known_node(tables: Tables, snapshot: Snapshot, name: str) -> Node | None:
-    """Return one node of the tables, or None."""
+    """Return the facts of one node, from its Node and its CiliumNode, or None."""
     node = tables.nodes.get(snapshot, ("", name))
     cilium_node = tables.of(CILIUM_NODE).get(snapshot, ("", name))
     if cilium_node is None:
@@ -69,7 +69,7 @@ def _merged(node: Node | None, cilium_node: CiliumNode) -> Node:
 
 
 def addresses_of(cilium_node: CiliumNode | None) -> tuple[str, ...]:
-    """Return all addresses of a CiliumNode, including Cilium's interfaces."""
+    """Return all addresses of a node in its CiliumNode, including Cilium's interfaces."""
     if cilium_node is None:
         return ()
     return tuple(address.ip for address in cilium_node.spec.addresses if address.ip)

@@ -52,7 +52,7 @@ CLOCK_TOLERANCE_SECONDS: Final = 1
 
 
 def timestamp(seconds: float) -> str:
-    """Format Unix time (RFC 3339, UTC)."""
+    """Format Unix time for the status of a NodeConfig (RFC 3339, UTC)."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
@@ -63,7 +63,7 @@ def node_status(
     before: NodeConfigStatus | None,
     now: float,
 ) -> NodeConfigStatus:
-    """Return the status with these conditions; ``before`` is the last one, ``now`` Unix time."""
+    """Return a NodeConfig's status with conditions; ``before`` is the last, ``now`` Unix time."""
     last = before if before is not None else NodeConfigStatus()
     instances = {instance.name: instance for instance in last.bgp_instances}
     known = {condition.type: condition for condition in last.conditions}

@@ -57,12 +57,12 @@ class TranslatedObjects(NamedTuple):
 
     @property
     def generated(self) -> list[Generated]:
-        """The objects as JSON, with their owners."""
+        """The objects of v2 that v1's policies are translated to, as JSON, with their owners."""
         return [Generated(ref, self.origins[ref], as_object(row)) for ref, row in self.rows.items()]
 
 
 def objects_of(tables: Tables, snapshot: Snapshot) -> Objects:
-    """Return the objects of v2 in the tables."""
+    """Return Cilium's objects of v2 in the tables."""
     return Objects(
         {row.metadata.name: row for row in tables.of(kinds.CLUSTER_CONFIG).all(snapshot)},
         {row.metadata.name: row for row in tables.of(kinds.PEER_CONFIG).all(snapshot)},
@@ -73,7 +73,7 @@ def objects_of(tables: Tables, snapshot: Snapshot) -> Objects:
 
 
 def policy_translated_from(row: Resource) -> OwnerReference | None:
-    """Return the owner reference to the policy that an object is a translation of, or None."""
+    """Return an object's owner reference to the v1 policy that it is a translation of, or None."""
     for owner in row.metadata.owner_references:
         group = owner.api_version.partition("/")[0]
         if owner.controller and owner.kind == PEERING_POLICY and group == "cilium.io":
@@ -84,7 +84,7 @@ def policy_translated_from(row: Resource) -> OwnerReference | None:
 def with_translated(
     objects: Objects, policies: Mapping[str, CiliumBGPPeeringPolicy], known: ClusterView
 ) -> tuple[Objects, TranslatedObjects]:
-    """Translate policies; returns the objects with the translated ones, and those alone."""
+    """Return the objects of v2 together with the translations of v1's policies, and these alone."""
     translated = translate(policies.values(), known)
     rows = {
         object_ref(row): _controlled(row, policies[translated.origins[object_ref(row)].name])

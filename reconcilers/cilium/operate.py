@@ -63,7 +63,7 @@ class ClusterConfiguration:
         self._pool = options.router_id_pool
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:
-        """Compute generated objects, conditions and problems of the whole cluster."""
+        """Compute the operator's NodeConfigs, conditions and problems of the whole cluster."""
         tables, pieces = self._tables, Pieces()
         nodes = known_nodes(tables, snapshot)
         stored = objects_of(tables, snapshot)

@@ -39,13 +39,13 @@ class RouterIdOptions(Options, frozen=True):
 
     @property
     def router_id_pool(self) -> ipaddress.IPv4Network | None:
-        """The pool as a network, or None."""
+        """The option ``router_id_allocation_ip_pool`` as a network, or None."""
         text = self.router_id_allocation_ip_pool
         return None if text is None else ipaddress.IPv4Network(text)
 
     @property
     def translates(self) -> bool:
-        """True if CiliumBGPPeeringPolicies are translated to objects of v2."""
+        """True if the options have CiliumBGPPeeringPolicies translated to objects of v2."""
         return False
 
 
@@ -110,7 +110,7 @@ class CiliumOptions(RouterIdOptions, ImportOptions, frozen=True):
 
     @property
     def translates(self) -> bool:
-        """True if CiliumBGPPeeringPolicies are translated to objects of v2."""
+        """True if the options have CiliumBGPPeeringPolicies translated to objects of v2."""
         return self.peering_policies == "translate"
 
 
@@ -127,5 +127,5 @@ class CiliumOperatorOptions(RouterIdOptions, frozen=True):
 
     @property
     def translates(self) -> bool:
-        """True if CiliumBGPPeeringPolicies are translated to objects of v2."""
+        """True if the options have CiliumBGPPeeringPolicies translated to objects of v2."""
         return self.translate_peering_policies

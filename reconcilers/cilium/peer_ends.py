@@ -37,7 +37,7 @@ class PeerEnds(NamedTuple):
 
 
 def peer_end(peer: NodePeer, host: Host) -> PeerEnds:
-    """Return a peer's address, configured or discovered. Raises `InvalidNodeConfigError`."""
+    """Return a peer's end of a session, configured or discovered. Raises `InvalidNodeConfigError`."""
     if peer.peer_address is not None:
         return _configured_end(peer, peer.peer_address)
     discovery = peer.auto_discovery
@@ -85,7 +85,7 @@ def _configured_end(peer: NodePeer, text: str) -> PeerEnds:
 def local_address(
     peer: NodePeer, end: PeerEnds, config: CiliumBGPPeerConfig, host: Host
 ) -> str | None:
-    """Return the local address of a session; an override precedes the source interface.
+    """Return the local end of a session with a peer; an override precedes the source interface.
 
     Raises `ValueError` with the reason if there is none.
     """

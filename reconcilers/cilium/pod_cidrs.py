@@ -11,7 +11,7 @@ from speaker.nlri import Family, prefix_to_wire
 
 
 def contributions(node: Node, route_set: RouteSet) -> Iterator[tuple[Family, bytes, Contribution]]:
-    """Yield the prefixes of one node in one set."""
+    """Yield the pod CIDRs that a node contributes to a Cilium route set."""
     prefixes = [prefix_to_wire(text) for text in node.pod_networks]
     for family, entries in route_set.entries.items():
         for entry in entries:

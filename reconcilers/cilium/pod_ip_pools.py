@@ -19,7 +19,7 @@ NAMESPACE_KEY = "io.cilium.podippool.namespace"
 
 
 def pool_labels(pool: CiliumPodIPPool) -> dict[str, str]:
-    """Return a pool's labels with the two reserved keys."""
+    """Return a CiliumPodIPPool's labels with the two reserved keys."""
     meta = pool.metadata
     return {**meta.labels, NAME_KEY: meta.name, NAMESPACE_KEY: meta.namespace}
 
@@ -27,7 +27,7 @@ def pool_labels(pool: CiliumPodIPPool) -> dict[str, str]:
 def contributions(
     node: CiliumNode, pool: CiliumPodIPPool, route_set: RouteSet
 ) -> Iterator[tuple[Family, bytes, Contribution]]:
-    """Yield the prefixes that a node was allocated from one pool, in one set."""
+    """Yield the prefixes of a CiliumPodIPPool that a node was allocated, in one route set."""
     ref = ObjectRef(ADVERTISEMENT_TYPE, "", pool.metadata.name)
     labels = pool_labels(pool)
     prefixes = [

@@ -30,7 +30,7 @@ COUNTS: Final = frozenset({"routeCount"})
 def statuses(
     dialect: Dialect, snapshot: Snapshot, context: ReportContext
 ) -> Iterable[ObjectStatus]:
-    """Return the status of the NodeConfig, or nothing where the node has none."""
+    """Report the status of this node's CiliumBGPNodeConfig; nothing where the node has none."""
     intent, ref = context.intent, ObjectRef(NODE_CONFIG.name, "", context.node)
     config = _config(dialect.tables, snapshot, context, ref)
     if config is None:

@@ -18,7 +18,7 @@ _STATES: Final = {spelt: state for state, spelt in STATES.items()}
 
 
 def reported(value: Mapping[str, Any]) -> Iterator[ReportedSession]:
-    """Yield the sessions of a NodeConfig. Raises msgspec.ValidationError."""
+    """Yield the sessions that a NodeConfig's status reports. Raises msgspec.ValidationError."""
     status = msgspec.convert(value.get("status") or {}, NodeConfigStatus)
     reasons = [
         line

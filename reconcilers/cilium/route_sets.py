@@ -54,7 +54,7 @@ class RouteSet(NamedTuple):
 
 
 def compile_attributes(given: AdvertisementAttributes) -> Attributes:
-    """Encode communities as numbers, without duplicates."""
+    """Return the attributes of entries in Cilium's route sets: communities as numbers, each once."""
     texts = given.communities
     standard = {communities.standard(text) for text in texts.standard}
     standard |= {communities.WELL_KNOWN[name] for name in texts.well_known}
@@ -66,7 +66,7 @@ def compile_attributes(given: AdvertisementAttributes) -> Attributes:
 
 
 def unknown_values(advertisement: CiliumBGPAdvertisement) -> Iterator[Problem]:
-    """Yield what is not advertised of an Advertisement for a value of a later release.
+    """Yield what Cilium's route sets ignore of an Advertisement: values of a later release.
 
     An entry with an unknown type, or with a community of unknown number, is ignored: without it its
     routes might go further than they should. Addresses of an unknown type are ignored.
@@ -125,7 +125,7 @@ def route_set(
     families: Mapping[Family, LabelSelector | None],
     advertisements: Iterable[CiliumBGPAdvertisement],
 ) -> RouteSet | None:
-    """Compile the route set of the families' selectors; None if no Advertisement matches."""
+    """Compile the route set of the Advertisements that a peer's families select; None without."""
     ordered = sorted(advertisements, key=lambda advertisement: advertisement.metadata.name)
     entries: dict[Family, tuple[AdvertisementEntry, ...]] = {}
     for family, selector in sorted(families.items(), key=lambda item: item[0]):
@@ -143,7 +143,7 @@ def route_set(
 
 
 def named_set(entries: dict[Family, tuple[AdvertisementEntry, ...]]) -> RouteSet:
-    """Return the route set with these entries, named by a hash of them."""
+    """Return the Cilium route set with these entries of Advertisements, named by a hash of them."""
     content = [(str(family), entries[family]) for family in sorted(entries)]
     digest = hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
     return RouteSet(digest[:12], entries)

@@ -34,7 +34,7 @@ class CiliumServiceSource(ServiceSource):
         context: NodeContext,
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
-        """Yield the addresses of one Service that entries select."""
+        """Yield the addresses of one Service that entries of Advertisements select."""
         addresses = services.service_addresses(service, slices, context.node, self._options)
         for route_set in rules:
             yield from services.contributions(addresses, route_set)
@@ -50,26 +50,26 @@ class PodCidrSource:
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """Nodes and CiliumNodes."""
+        """The tables with Cilium's pod CIDRs: Nodes and CiliumNodes."""
         return (self._tables.nodes, self._tables.of(CILIUM_NODE))
 
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
-        """Return the nodes."""
+        """Return the nodes whose pod CIDRs may have changed, by Cilium's tables."""
         return [change.row.metadata.name for change in changes]
 
     def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
-        """Return the names of the nodes."""
+        """Return the names of the nodes in Nodes and CiliumNodes."""
         names = (row.metadata.name for table in self.tables for row in table.all(snapshot))
         return dict.fromkeys(names)
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
-        """Return the Node."""
+        """Return the Node that has Cilium's pod CIDRs."""
         return ObjectRef("Node", "", cast("str", key))
 
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]
     ) -> Iterator[Contributed]:
-        """Yield the pod CIDRs; other nodes contribute nothing."""
+        """Yield the node's pod CIDRs for Cilium's route sets; other nodes contribute nothing."""
         if key != context.node:
             return
         node = known_node(self._tables, snapshot, context.node)
@@ -96,23 +96,23 @@ class PodIpPoolSource:
     def affected(
         self, table: Table[Any], changes: Sequence[Change[Any]]
     ) -> Iterable[Key] | Everything:
-        """Return the pools; all of them where a node's allocations may have changed."""
+        """Return the CiliumPodIPPools; all of them where a node's allocations may have changed."""
         if table.name == POD_IP_POOL.table:
             return [change.row.metadata.name for change in changes]
         return EVERYTHING
 
     def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
-        """Return the names of the pools that exist."""
+        """Return the names of the CiliumPodIPPools that exist."""
         return (pool.metadata.name for pool in self._tables.of(POD_IP_POOL).all(snapshot))
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
-        """Return the CiliumPodIPPool."""
+        """Return the CiliumPodIPPool of a key."""
         return ObjectRef(pod_ip_pools.ADVERTISEMENT_TYPE, "", cast("str", key))
 
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]
     ) -> Iterator[Contributed]:
-        """Yield what this node was allocated from one pool."""
+        """Yield the prefixes that this node was allocated from one CiliumPodIPPool."""
         node = self._tables.of(CILIUM_NODE).get(snapshot, ("", context.node))
         pool = self._tables.of(POD_IP_POOL).get(snapshot, ("", cast("str", key)))
         if node is None or pool is None:
@@ -132,21 +132,21 @@ class InterfaceSource:
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """The kernel's interfaces, or a NodeNetwork's."""
+        """The tables of Cilium's interfaces: the kernel's, or a NodeNetwork's."""
         return (self._tables.host, self._tables.node_networks)
 
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Everything:  # noqa: ARG002
-        """Return all of them: either table has all interfaces in one row."""
+        """Return all interfaces: either of Cilium's tables has all of them in one row."""
         return EVERYTHING
 
     def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
-        """Return the names of all interfaces."""
+        """Return the names of all interfaces that Cilium's Advertisements may name."""
         hosts = [*self._tables.host.all(snapshot)]
         hosts += [row.host for row in self._tables.node_networks.all(snapshot)]
         return dict.fromkeys(device.name for host in hosts for device in host.devices)
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:
-        """Return the interface, with the node in the place of a namespace."""
+        """Return the interface of a key, with the node in the place of a namespace, as for Cilium."""
         return ObjectRef(interfaces.ADVERTISEMENT_TYPE, context.node, cast("str", key))
 
     def contributions(
@@ -156,7 +156,7 @@ class InterfaceSource:
         key: Key,
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
-        """Yield the addresses of one interface that entries name."""
+        """Yield the addresses of one interface that entries of Advertisements name."""
         device = context.host.device(cast("str", key))
         if device is None:
             return

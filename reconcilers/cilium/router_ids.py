@@ -36,7 +36,7 @@ def allocate(
     held: Mapping[Holder, str],
     pool: ipaddress.IPv4Network,
 ) -> Allocated:
-    """Allocate a router ID for every instance.
+    """Allocate a router ID from Cilium's pool for every instance of every node.
 
     ``node_configs`` have the router IDs of overrides only. ``present`` are the stored NodeConfigs, of
     the operator or of another writer; they keep theirs. ``held`` is the result of the last call.

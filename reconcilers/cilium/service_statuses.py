@@ -50,7 +50,7 @@ class RouteSetSessions:
         """By name of a route set; the families of established sessions, by node."""
 
     def read(self, kind: Kind[Any], value: Mapping[str, Any]) -> None:
-        """Add an Advertisement, or after all of them a NodeConfig."""
+        """Add a CiliumBGPAdvertisement, or after all of them a NodeConfig, for statuses of Services."""
         if kind is ADVERTISEMENT:
             self._advertisements.append(ADVERTISEMENT.decode(value))
             return
@@ -85,7 +85,7 @@ class RouteSetSessions:
         return self._of_peer_config[name]
 
     def selected(self, service: Service) -> tuple[str, ...]:
-        """Return the addresses that an Advertisement of any peer selects."""
+        """Return a Service's addresses that a CiliumBGPAdvertisement of any peer selects."""
         of_service = service_addresses(service, (), _ANY_NODE, _OPTIONS)
         routes = dict.fromkeys(
             route
@@ -95,12 +95,12 @@ class RouteSetSessions:
         return tuple(map(_text, routes))
 
     def follows_endpoints(self, service: Service) -> bool:
-        """Return True for a traffic policy Local, while there is an established session."""
+        """Return True for a Service's traffic policy Local, while a Cilium session is established."""
         policies = (service.spec.external_traffic_policy, service.spec.internal_traffic_policy)
         return _LOCAL in policies and any(nodes for _, nodes in self._sessions.values())
 
     def advertised(self, service: Service, slices: Sequence[EndpointSlice]) -> frozenset[str]:
-        """Return the addresses that a node with an established session advertises."""
+        """Return a Service's addresses that a node with an established Cilium session advertises."""
         return frozenset(map(_text, self._advertised(service, slices)))
 
     def _advertised(

@@ -175,7 +175,7 @@ def _groups(
 def service_addresses(
     service: Service, slices: Iterable[EndpointSlice], node: str, options: ServiceOptions
 ) -> ServiceAddresses:
-    """Return a Service's addresses by type; ``slices`` are its EndpointSlices."""
+    """Return a Service's addresses by type, as Cilium has them; ``slices`` are EndpointSlices."""
     meta, spec = service.metadata, service.spec
     pieces = list(slices)
     endpoints = _Endpoints(pieces, node, options.no_service_endpoints_routable)
@@ -217,7 +217,7 @@ def service_addresses(
 def selected_addresses(
     service: ServiceAddresses, route_set: RouteSet, ignored: Container[str] = ()
 ) -> Iterator[tuple[Family, bytes]]:
-    """Yield the host routes of the addresses that a set advertises, not aggregated.
+    """Yield the host routes of a Service that a Cilium route set advertises, not aggregated.
 
     Addresses that are withheld for one of the reasons ``ignored`` are as if they were not.
     """
@@ -266,7 +266,7 @@ def _prefixes(
 
 
 def contributions(service: ServiceAddresses, route_set: RouteSet) -> Iterator[Contributed]:
-    """Yield the prefixes of one Service in one set: each address once for an object that selects it."""
+    """Yield a Service's prefixes in one Cilium route set: each once for an object that selects it."""
     selected: dict[
         tuple[Family, bytes, ObjectRef, str, ServiceAddress | None], list[Attributes]
     ] = {}

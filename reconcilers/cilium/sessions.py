@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def invalid_host(text: str) -> str | None:
-    """Return why an address that the API accepts is that of no host, or None.
+    """Return why a session's address that Cilium's API accepts is that of no host, or None.
 
     RFC 1122 section 3.2.1.3: 0/8 is this host, 224/4 multicast, 240/4 reserved; RFC 4291 section 2.5.2.
     """
@@ -32,14 +32,14 @@ def invalid_host(text: str) -> str | None:
 
 
 def invalid_asn(asn: int | None) -> str | None:
-    """Return why no router can have an AS number that the API accepts, or None."""
+    """Return why no session can have an AS number that Cilium's API accepts, or None."""
     return f"{asn} is AS_TRANS, which is reserved (RFC 6793)" if asn == AS_TRANS else None
 
 
 def families(
     ref: ObjectRef, path: str, wanted: Iterable[tuple[str, str, T]], problems: list[Problem]
 ) -> dict[Family, T]:
-    """Return the supported families, each once, with their values; problems are appended."""
+    """Return a Cilium session's supported families, each once, with values; problems are appended."""
     supported: dict[Family, T] = {}
     for i, (afi, safi, value) in enumerate(wanted):
         family = FAMILIES.get((afi, safi))
@@ -63,7 +63,7 @@ def password(
     namespace: str,
     problems: list[Problem],
 ) -> tuple[SecretRef | None, str | None]:
-    """Return the reference of the Secret, and the reason why the peer has to stay down, or None.
+    """Return the Secret of a Cilium session's password, and why the peer has to stay down, or None.
 
     A session with a configured password never opens without it.
     """
@@ -85,7 +85,7 @@ def password(
 
 
 def graceful_restart(given: peerconfig.GracefulRestart | None) -> GracefulRestart | None:
-    """Return the graceful restart parameters, or None if it is disabled."""
+    """Return the graceful restart parameters of a Cilium session, or None if it is disabled."""
     if given is None or not given.enabled:
         return None
     return GracefulRestart(given.restart_time_seconds)

@@ -28,7 +28,7 @@ TIMERS: Final = {
 
 
 def convert_draft(value: Mapping[str, Any], notes: Notes) -> list[Json] | None:
-    """Return an object of the draft as one of v2; None for any other object."""
+    """Convert an object of the draft in CFP-28175 to ``cilium.io/v2``; None for other objects."""
     kind, spec = value.get("kind"), value.get("spec")
     if value.get("apiVersion") not in GROUP_VERSIONS or not isinstance(spec, Mapping):
         return None

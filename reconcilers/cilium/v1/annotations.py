@@ -33,12 +33,12 @@ class RouterSettings(NamedTuple):
 
 
 def annotation_key(asn: int) -> str:
-    """Return the key of a virtual router's annotation."""
+    """Return the key of a Node's annotation for a virtual router."""
     return f"{PREFIX}{asn}"
 
 
 def router_settings(annotations: Mapping[str, str], asn: int) -> RouterSettings:
-    """Parse the settings of the virtual router of an AS. Raises `AnnotationError`."""
+    """Parse the annotation of a Node for the virtual router of an AS. Raises `AnnotationError`."""
     key = annotation_key(asn)
     router_id, local_port = None, None
     ignored = []
@@ -54,7 +54,7 @@ def router_settings(annotations: Mapping[str, str], asn: int) -> RouterSettings:
 
 
 def unreadable_keys(annotations: Mapping[str, str]) -> list[str]:
-    """Return the annotations for virtual routers that name no AS number."""
+    """Return the annotations of a Node for virtual routers that name no AS number."""
     return [
         key
         for key in sorted(annotations)

@@ -48,7 +48,7 @@ class Context(msgspec.Struct, frozen=True):
 
 
 def compile_policy(policy: CiliumBGPPeeringPolicy, context: Context) -> CompiledNode:
-    """Compile one policy for one node."""
+    """Compile a CiliumBGPPeeringPolicy for one node."""
     compiled = CompiledNode([], [], {}, [])
     node = context.node.metadata
     for key in unreadable_keys(node.annotations):
@@ -60,7 +60,7 @@ def compile_policy(policy: CiliumBGPPeeringPolicy, context: Context) -> Compiled
 
 
 def attributes_of(given: PathAttributes) -> Attributes:
-    """Encode communities as numbers."""
+    """Compile the path attributes of a CiliumBGPPeeringPolicy: communities as numbers."""
     return compile_attributes(
         AdvertisementAttributes(
             communities=given.communities, local_preference=given.local_preference

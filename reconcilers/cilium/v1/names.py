@@ -15,12 +15,12 @@ MAX_LABEL_VALUE = 63
 
 
 def cluster_config_name(policy: str) -> str:
-    """Return the name of a policy's ClusterConfig; the CFP generates NodeConfigs and names none."""
+    """Return the name of the ClusterConfig that a v1 policy is translated to; the CFP names none."""
     return _fitted(f"bgpp-{policy}", MAX_NAME)
 
 
 def advertisement_name(policy: str, asn: int, neighbor: str | None = None) -> str:
-    """Return the name, and label value, of the Advertisement of a virtual router or a neighbor."""
+    """Return the name, and label value, of a virtual router's or neighbor's Advertisement."""
     parts = [f"bgpp-{policy}-{asn}"]
     if neighbor is not None:
         parts.append(_address(neighbor))
@@ -28,12 +28,12 @@ def advertisement_name(policy: str, asn: int, neighbor: str | None = None) -> st
 
 
 def peer_config_name(policy: str, asn: int, neighbor: str) -> str:
-    """Return the name of a neighbor's PeerConfig."""
+    """Return the name of the PeerConfig that a neighbor of v1 is translated to."""
     return _fitted(f"bgpp-{policy}-{asn}-{_address(neighbor)}", MAX_NAME)
 
 
 def instance_name(asn: int) -> str:
-    """Return the name of a virtual router's instance."""
+    """Return the name of the instance that a virtual router of v1 is translated to."""
     return str(asn)
 
 

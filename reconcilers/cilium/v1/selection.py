@@ -39,7 +39,7 @@ class PolicySelection(NamedTuple):
 
 
 def policy_ref(name: str) -> ObjectRef:
-    """Return the reference of a policy."""
+    """Return the reference of a selected CiliumBGPPeeringPolicy."""
     return ObjectRef(PEERING_POLICY, "", name)
 
 
@@ -51,7 +51,7 @@ def select(
     first_wins: bool,
     pieces: Pieces,
 ) -> Slices[PolicySelection]:
-    """Select the policy of each node; ``owners`` is the result of the last call."""
+    """Select the CiliumBGPPeeringPolicy of each node; ``owners`` is the result of the last call."""
     ordered = sorted(policies, key=_age)
     selecting = yield from _selecting_policies(ordered, nodes, pieces)
     applied: dict[str, str] = {}

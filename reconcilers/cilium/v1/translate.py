@@ -65,7 +65,7 @@ class Translated(NamedTuple):
 
     @property
     def objects(self) -> list[Resource]:
-        """All objects; applied in this order they reset no session."""
+        """All objects translated to v2; applied in this order they reset no session."""
         return [
             *self.peer_configs,
             *self.advertisements,
@@ -82,7 +82,7 @@ class ClusterView(NamedTuple):
 
 
 def translate(policies: Iterable[CiliumBGPPeeringPolicy], view: ClusterView) -> Translated:
-    """Translate policies, in the order of their names."""
+    """Translate CiliumBGPPeeringPolicies to objects of v2, in the order of their names."""
     translated = Translated([], [], [], [], [], {})
     settings: dict[str, dict[str, InstanceOverride]] = {}
     lists: tuple[Sequence[Resource], ...] = (
@@ -109,7 +109,7 @@ def translate(policies: Iterable[CiliumBGPPeeringPolicy], view: ClusterView) -> 
 def merged(
     written: CiliumBGPNodeConfigOverride | None, translated: CiliumBGPNodeConfigOverride
 ) -> CiliumBGPNodeConfigOverride:
-    """Return a user's override with the instances that it lacks of a policy's translation."""
+    """Return a user's override with the instances that it lacks of a translated policy."""
     if written is None:
         return translated
     present = {instance.name for instance in written.spec.bgp_instances}
@@ -126,12 +126,12 @@ def _override(name: str, instances: Mapping[str, InstanceOverride]) -> CiliumBGP
 
 
 def object_ref(row: Resource) -> ObjectRef:
-    """Return the reference of an object of v2."""
+    """Return the reference of a translated object of v2."""
     return ObjectRef(type(row).__name__, "", row.metadata.name)
 
 
 def as_object(row: Resource) -> dict[str, Any]:
-    """Return a row as a JSON object of the API."""
+    """Return a translated row as a JSON object of v2."""
     content: dict[str, Any] = without_empty(msgspec.to_builtins(row), _OMITTED_IF_EMPTY)
     return {"apiVersion": "cilium.io/v2", "kind": type(row).__name__, **content}
 
