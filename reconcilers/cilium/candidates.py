@@ -53,7 +53,7 @@ class Candidate(NamedTuple):
     in_pool: bool = False
 
 
-def of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
+def candidates_of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
     """Yield candidates of Cilium: a Service's addresses, and one for each type without an address."""
     for group in service.groups:
         candidate = Candidate(
@@ -75,14 +75,14 @@ def of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
                 yield candidate._replace(family=family, nlri=nlri)
 
 
-def of_pod_networks(node: Node) -> Iterator[Candidate]:
+def candidates_of_pod_networks(node: Node) -> Iterator[Candidate]:
     """Yield candidates of Cilium: a node's pod CIDRs."""
     ref = ObjectRef("Node", "", node.metadata.name)
     for text in node.pod_networks:
         yield Candidate(ref, POD_CIDR, POD_CIDR, *prefix_to_wire(text))
 
 
-def pod_ip_pool_candidates(
+def candidates_of_pod_ip_pools(
     node: CiliumNode, pools: Mapping[str, CiliumPodIPPool]
 ) -> Iterator[Candidate]:
     """Yield candidates: the prefixes that a node was allocated from CiliumPodIPPools."""
@@ -99,7 +99,7 @@ def pod_ip_pool_candidates(
             yield Candidate(ref, kind, kind, family, nlri, labels, withheld)
 
 
-def of_interfaces(host: Host, node: str, names: Iterable[str]) -> Iterator[Candidate]:
+def candidates_of_interfaces(host: Host, node: str, names: Iterable[str]) -> Iterator[Candidate]:
     """Yield candidates of Cilium: addresses of interfaces, and one for each that does not exist."""
     kind = interfaces.ADVERTISEMENT_TYPE
     for name in names:
@@ -153,16 +153,18 @@ def candidates(
     if target is not None:
         # The target may be an interface that no rule names.
         named.update(device.name for device in context.host.devices)
-    yield from of_interfaces(context.host, node, sorted(named))
+    yield from candidates_of_interfaces(context.host, node, sorted(named))
     known = known_node(t, snapshot, node)
     if known is not None:
-        yield from of_pod_networks(known)
+        yield from candidates_of_pod_networks(known)
     cilium_node = t.of(CILIUM_NODE).get(snapshot, ("", node))
     if cilium_node is not None:
         pools = {pool.metadata.name: pool for pool in t.of(POD_IP_POOL).all(snapshot)}
-        yield from pod_ip_pool_candidates(cilium_node, pools)
+        yield from candidates_of_pod_ip_pools(cilium_node, pools)
     for service in t.services.all(snapshot):
         ref = ObjectRef(SERVICE.name, *service.key)
         if target is None or target.prefix is not None or target.names(ref):
             slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
-            yield from of_service(service_addresses(service, slices, node, dialect.service_options))
+            yield from candidates_of_service(
+                service_addresses(service, slices, node, dialect.service_options)
+            )

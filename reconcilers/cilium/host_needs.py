@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from reconcilers.cilium import interfaces
 from reconcilers.cilium.default_router_id import router_id_of
 from reconcilers.cilium.node_facts import known_node
 from reconcilers.dialect import Dialect, HostNeeds
+from resources.cilium import (
+    CiliumBGPAdvertisement,
+    CiliumBGPClusterConfig,
+    CiliumBGPNodeConfig,
+    CiliumBGPPeerConfig,
+)
 from resources.cilium.kinds import (
     ADVERTISEMENT,
     CLUSTER_CONFIG,
@@ -22,7 +29,7 @@ from statedb import Snapshot
 def is_host_needed(dialect: Dialect, snapshot: Snapshot, node: str) -> bool:
     """True if Cilium's objects need the host: they refer to interfaces, or a router ID is of one."""
     tables = dialect.tables
-    return _is_router_id_needed(tables, snapshot, node) or interfaces.are_needed(
+    return _is_router_id_needed(tables, snapshot, node) or _are_interfaces_needed(
         tables.of(ADVERTISEMENT).all(snapshot),
         tables.of(PEER_CONFIG).all(snapshot),
         (*tables.of(CLUSTER_CONFIG).all(snapshot), *tables.of(NODE_CONFIG).all(snapshot)),
@@ -43,6 +50,28 @@ def _is_router_id_needed(tables: Tables, snapshot: Snapshot, node: str) -> bool:
         instance.name not in overridden
         for config in tables.of(CLUSTER_CONFIG).all(snapshot)
         for instance in config.spec.bgp_instances
+    )
+
+
+def _are_interfaces_needed(
+    advertisements: Iterable[CiliumBGPAdvertisement],
+    peer_configs: Iterable[CiliumBGPPeerConfig],
+    configs: Iterable[CiliumBGPClusterConfig | CiliumBGPNodeConfig],
+) -> bool:
+    """True if an object refers to an interface or a route of the host."""
+    return (
+        any(
+            entry.advertisement_type == interfaces.ADVERTISEMENT_TYPE
+            for advertisement in advertisements
+            for entry in advertisement.spec.advertisements
+        )
+        or any(config.spec.transport.source_interface for config in peer_configs)
+        or any(
+            peer.auto_discovery is not None
+            for config in configs
+            for instance in config.spec.bgp_instances
+            for peer in instance.peers
+        )
     )
 
 

@@ -71,7 +71,7 @@ class CompiledNode(NamedTuple):
     problems: list[Problem]
 
 
-def compile_node(config: CiliumBGPNodeConfig, context: Context) -> CompiledNode:
+def compile_node_config(config: CiliumBGPNodeConfig, context: Context) -> CompiledNode:
     """Compile a CiliumBGPNodeConfig to instances, peers and route sets."""
     compiled = CompiledNode([], [], {}, [])
     ref = ObjectRef("CiliumBGPNodeConfig", "", config.metadata.name)

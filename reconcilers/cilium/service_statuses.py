@@ -38,7 +38,7 @@ _ANY_NODE: Final = ""
 """Stands for all nodes of a Service with traffic policy Cluster, and nodes without its endpoints."""
 
 
-class RouteSetSessions:
+class RouteSetServiceStatuses:
     """The route sets of all peers, and by each of them the nodes with an established session."""
 
     def __init__(self, dialect: CiliumDialect, snapshot: Snapshot) -> None:
@@ -121,5 +121,5 @@ def _text(route: tuple[Family, bytes]) -> str:
 
 
 SERVICE_STATUSES: Final = ServiceStatuses(
-    RouteSetSessions, (ADVERTISEMENT, NODE_CONFIG), reads_endpoints=True
+    RouteSetServiceStatuses, (ADVERTISEMENT, NODE_CONFIG), reads_endpoints=True
 )
