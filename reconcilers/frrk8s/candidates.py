@@ -45,7 +45,7 @@ class Withheld(NamedTuple):
     in_pool: bool = False
 
 
-def prefixes_not_in_effect(
+def candidates_not_in_effect(
     effect: InEffect, routers: Iterable[MergedRouter], mode: OnConflict
 ) -> Iterator[Withheld]:
     """Yield candidates: prefixes of FRRConfigurations that are not in effect in ``routers``."""
@@ -76,7 +76,7 @@ def prefixes_not_in_effect(
                     yield Withheld(unit.ref, ADDRESS_TYPE, *prefix, reason, message)
 
 
-def of_routers(routers: Sequence[MergedRouter], node: str) -> Iterator[Address]:
+def candidates_of_routers(routers: Sequence[MergedRouter], node: str) -> Iterator[Address]:
     """Yield candidates: every prefix that an FRRConfiguration, or the kernel, gives a merged router."""
     for ref, nlri in dict.fromkeys(
         (ref, nlri) for router in routers for ref, prefixes in router.given for nlri in prefixes
@@ -88,7 +88,7 @@ def of_routers(routers: Sequence[MergedRouter], node: str) -> Iterator[Address]:
         yield address_of(node_ref(node), nlri, KERNEL_ROUTE)
 
 
-def not_in_kernel(
+def candidates_not_in_kernel(
     routers: Iterable[MergedRouter], node: str, family: Family, nlri: bytes
 ) -> Iterator[Withheld]:
     """Yield a candidate: the longest prefix around a target that FRR-k8s would redistribute."""
@@ -106,7 +106,7 @@ def not_in_kernel(
             return
 
 
-def of_other_nodes(
+def candidates_of_other_nodes(
     dialect: Frrk8sDialect, snapshot: Snapshot, node: str, target: Target
 ) -> Iterator[Withheld]:
     """Yield candidates: prefixes of the target in FRRConfigurations that do not select the node."""
@@ -152,14 +152,16 @@ def candidates(
     For a prefix that none of them covers, what a redistribution permits, and objects for other nodes.
     """
     state: State = context.state or State()
-    known = tuple(of_routers(state.routers, context.node))
+    known = tuple(candidates_of_routers(state.routers, context.node))
     yield from known
     if target is not None and target.prefix is not None:
         family, nlri = target.prefix
         if not any(c.family == family and c.nlri and covers(c.nlri, nlri) for c in known):
-            yield from not_in_kernel(state.routers, context.node, family, nlri)
-            yield from of_other_nodes(dialect, snapshot, context.node, target)
+            yield from candidates_not_in_kernel(state.routers, context.node, family, nlri)
+            yield from candidates_of_other_nodes(dialect, snapshot, context.node, target)
     elif target is not None:
-        yield from of_other_nodes(dialect, snapshot, context.node, target)
+        yield from candidates_of_other_nodes(dialect, snapshot, context.node, target)
     if state.effect is not None:
-        yield from prefixes_not_in_effect(state.effect, state.routers, dialect.options.on_conflict)
+        yield from candidates_not_in_effect(
+            state.effect, state.routers, dialect.options.on_conflict
+        )

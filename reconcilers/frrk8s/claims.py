@@ -11,9 +11,10 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from reconcilers.frrk8s.passwords import Resolve, unresolved_passwords
 from reconcilers.frrk8s.unit_parts import (
     Compiled,
     NeighborPart,
@@ -22,7 +23,7 @@ from reconcilers.frrk8s.unit_parts import (
     Session,
     Unit,
 )
-from reconcilers.model import ObjectRef, PasswordRef, Problem
+from reconcilers.model import ObjectRef, Problem
 from resources.enumeration import enumerate_some
 from resources.passwords import password_octets
 from resources.secret_value import SecretValue
@@ -38,10 +39,6 @@ SESSIONS: Final = 4096
 """Different sessions whose values are remembered."""
 Subject: TypeAlias = tuple[Hashable, ...]
 """The subject and the field."""
-Resolved: TypeAlias = SecretValue | str
-"""The octets of a password, or the reason why there are none."""
-Resolve: TypeAlias = Callable[[PasswordRef, SecretValue | None], Resolved]
-"""Resolves the reference of a password; the value is that of a field of the object."""
 
 
 class Claim(NamedTuple):
@@ -213,22 +210,10 @@ def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve, node: str) ->
         )
         for missing in compiled.missing
     ]
-    for part, reason in unresolved(compiled, resolve):
+    for part, reason in unresolved_passwords(compiled, resolve):
         path = unit.path(f"{part.path}.passwordSecret")
         problems.append(Problem((unit.ref,), path, f"{part.key}: {reason}", category="unresolved"))
     return problems
-
-
-def unresolved(compiled: Compiled, resolve: Resolve) -> list[tuple[NeighborPart, str]]:
-    """Return the neighbours without a claim to a password, as its Secret has none, with the reason."""
-    missing = []
-    for part in compiled.passwords:
-        ref = part.session.password
-        in_field = part.settings.password is not None
-        reason = None if ref is None or in_field else resolve(ref, None)
-        if isinstance(reason, str):
-            missing.append((part, reason))
-    return missing
 
 
 # Conflicts

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from reconcilers.dialect import NodeContext, NodeIntent, Objects
-from reconcilers.frrk8s.claims import Resolve, Resolved
-from reconcilers.frrk8s.in_effect import NodeObjects
+from reconcilers.frrk8s.in_effect import ObjectsOfNode
 from reconcilers.frrk8s.kernel_routes import kernel_tables, with_kernel_routes
 from reconcilers.frrk8s.last_good import LastGood, good_state
 from reconcilers.frrk8s.log_level import ineffective
 from reconcilers.frrk8s.options import Frrk8sOptions
-from reconcilers.frrk8s.passwords import password_of
+from reconcilers.frrk8s.passwords import Resolve, Resolved, password_of
 from reconcilers.frrk8s.route_sets import SOURCE, changed_objects
 from reconcilers.frrk8s.router_rows import NodeValues, neighbor_problems, rows
 from reconcilers.frrk8s.stored_state import State
@@ -97,7 +96,7 @@ def given_objects(
     selected: Iterable[FRRConfiguration],
     context: NodeContext,
     held: Mapping[str, Objects],
-) -> NodeObjects:
+) -> ObjectsOfNode:
     """Return the FRRConfigurations and fed objects to compile; ``held`` are the last good of feeds."""
     table, feeds = dialect.tables.of(FRR_CONFIGURATION), context.feeds
     replaced: dict[str, list[Problem]] = {}
@@ -116,7 +115,7 @@ def given_objects(
         if feed.last_good is not None:
             earlier[name] = feed.last_good
     own = [Unit(ref_to(FRR_CONFIGURATION, row), row) for row in selected]
-    return NodeObjects(
+    return ObjectsOfNode(
         context.node,
         snapshot,
         dialect.options.on_conflict,

@@ -34,7 +34,7 @@ from reconcilers.frrk8s.reported_sessions import REPORTED_ADVERTISEMENTS, REPORT
 from reconcilers.frrk8s.route_sets import (
     SOURCE,
 )
-from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
+from reconcilers.frrk8s.route_sources import ConfiguredPrefixSource
 from reconcilers.frrk8s.router_rows import SortedPrefixes
 from reconcilers.frrk8s.selection import ObjectSelections
 from reconcilers.frrk8s.service_statuses import SERVICE_STATUSES
@@ -133,7 +133,7 @@ class Frrk8sDialect(Dialect):
         self.blocked = Blocked(tables, of_node)
         self.node_state = NodeState()
         self.session_states = SessionStates()
-        self.sources: tuple[RouteSource, ...] = (ConfiguredPrefixes(),)
+        self.sources: tuple[RouteSource, ...] = (ConfiguredPrefixSource(),)
 
     def _has_effect(self, reason: str) -> bool:
         """True for fields that have an effect in this program, and not in all."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from reconcilers.frrk8s.field_values import MED, Prefix, prefix, prefixes_of
-from reconcilers.frrk8s.unit_parts import NeighborKey, Redistributed
+from reconcilers.frrk8s.unit_parts import NeighborKey, RedistributedPart
 from reconcilers.model import Attributes
 from reconcilers.redistribution import Redistribution
 from reconcilers.sliced_work import MERGED_PER_PIECE, Pieces, Slices, quick
@@ -27,7 +27,7 @@ class Exported(NamedTuple):
     preferences: Mapping[Prefix, str]
     """The path of the entry that gives a prefix its local preference."""
     errors: list[FieldError]
-    redistributed: Redistributed | None = None
+    redistributed: RedistributedPart | None = None
 
 
 class Available(NamedTuple):
@@ -112,7 +112,7 @@ class _Exports:
         }
         return Exported(routes, paths, self._errors, redistributed)
 
-    def _redistributed(self, allowed: frozenset[Prefix]) -> Redistributed | None:
+    def _redistributed(self, allowed: frozenset[Prefix]) -> RedistributedPart | None:
         """Return the redistributed routes: all, or routes with listed prefixes."""
         redistributions = self._given.redistributions
         is_all = self._spec.allowed.mode == "all"
@@ -129,7 +129,7 @@ class _Exports:
             attributes[destination] = msgspec.structs.replace(own, incomplete=True)
         if not is_all and not attributes:
             return None
-        return Redistributed(redistributions, None if is_all else (), attributes)
+        return RedistributedPart(redistributions, None if is_all else (), attributes)
 
     def _error(self, path: str, message: str) -> None:
         self._errors.append(FieldError(path, f"{self._key}: {message}"))

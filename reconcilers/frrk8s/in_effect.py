@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from reconcilers.dialect import Feed, FeedRelations, Objects, Outcome, Translated, Translation
-from reconcilers.frrk8s.claims import Resolve
 from reconcilers.frrk8s.isolation import Isolated, JointRelations, isolated
 from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import OnConflict
+from reconcilers.frrk8s.passwords import Resolve
 from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices, sliced
@@ -43,7 +43,7 @@ class InEffect(NamedTuple):
     """The tables that the translations of feeds depend on."""
 
 
-class NodeObjects(NamedTuple):
+class ObjectsOfNode(NamedTuple):
     """The objects of a node in a snapshot, and how they are merged."""
 
     node: str

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from reconcilers.frrk8s.field_values import Prefix
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
 from reconcilers.frrk8s.router_rows import families_of
-from reconcilers.frrk8s.unit_parts import Redistributed
+from reconcilers.frrk8s.unit_parts import RedistributedPart
 from reconcilers.model import Attributes
 from resources.host import KernelRoute, KernelTable
 from speaker.nlri import Family
@@ -29,10 +29,10 @@ def with_kernel_routes(
     tables = kernel_tables(routers)
     if not any(table.has(route) for table in tables for route in routes):
         return routers
-    known: list[tuple[Redistributed, Collection[Family], Mapping[Prefix, Attributes]]] = []
+    known: list[tuple[RedistributedPart, Collection[Family], Mapping[Prefix, Attributes]]] = []
 
     def advertised(
-        redistributed: Redistributed, families: Collection[Family]
+        redistributed: RedistributedPart, families: Collection[Family]
     ) -> Mapping[Prefix, Attributes]:
         """Return equal routes of neighbours as one value, by which they share a route set."""
         for other, of, known_routes in known:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from reconcilers.dialect import Translated
-from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
-from reconcilers.frrk8s.unit_parts import NeighborKey, Unit, is_same
+from reconcilers.frrk8s.passwords import Resolve, Resolved
+from reconcilers.frrk8s.unit_parts import NeighborKey, Unit, is_same_unit
 from reconcilers.model import ObjectRef, PasswordRef
 from reconcilers.sliced_work import Pieces, finish
 from resources.frrk8s.frrconfiguration import FRRConfiguration
@@ -31,7 +31,7 @@ class _StoredUnit(msgspec.Struct, frozen=True):
     fields: dict[str, str] | None = None
 
 
-class Remembered(NamedTuple):
+class LastGoodUnits(NamedTuple):
     """The units of the last good state, for the next process."""
 
     units: tuple[Unit, ...]
@@ -50,7 +50,7 @@ class LastGood(NamedTuple):
 
     routers: tuple[MergedRouter, ...] = ()
     passwords: Passwords = MappingProxyType({})
-    memory: Remembered | None = None
+    memory: LastGoodUnits | None = None
 
     def with_rules(self, units: Iterable[Translated]) -> LastGood:
         """Return the last good state of a node with the present rules of feeding dialects."""
@@ -77,13 +77,13 @@ def good_state(merged: Merge, resolve: Resolve, before: LastGood) -> LastGood:
     units = merged.accepted
     memory = before.memory
     if memory is None or not _same(units, memory.units):
-        memory = Remembered(units)
+        memory = LastGoodUnits(units)
     return LastGood(merged.routers or (), _passwords(merged, resolve), memory)
 
 
 def _same(units: Sequence[Unit], others: Sequence[Unit]) -> bool:
     return len(units) == len(others) and all(
-        unit.ref == other.ref and is_same(unit, other)
+        unit.ref == other.ref and is_same_unit(unit, other)
         for unit, other in zip(units, others, strict=True)
     )
 
@@ -110,7 +110,7 @@ def restored(octets: bytes) -> LastGood:
     merged = finish(Merger().merge(units, _withheld, Pieces()))
     if merged.routers is None:
         raise ValueError(f"its objects conflict: {merged.problems[0].message}")
-    return LastGood(merged.routers, memory=Remembered(units))
+    return LastGood(merged.routers, memory=LastGoodUnits(units))
 
 
 def _withheld(ref: PasswordRef, value: SecretValue | None) -> Resolved:  # noqa: ARG001

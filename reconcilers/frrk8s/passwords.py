@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
+from reconcilers.frrk8s.unit_parts import Compiled, NeighborPart
+from reconcilers.model import PasswordRef
 from resources.core import Secret
 from resources.core.kinds import SECRET
 from resources.passwords import password_error
@@ -11,6 +14,10 @@ from resources.secret_value import SecretValue
 
 PASSWORD_KEY: Final = "password"  # noqa: S105  the key within a Secret
 PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  the type of a Secret
+Resolved: TypeAlias = SecretValue | str
+"""The octets of a password, or the reason why there are none."""
+Resolve: TypeAlias = Callable[[PasswordRef, SecretValue | None], Resolved]
+"""Resolves the reference of a password; the value is that of a field of the object."""
 
 
 def password_of(secret: Secret | None) -> SecretValue | str:
@@ -24,3 +31,15 @@ def password_of(secret: Secret | None) -> SecretValue | str:
         return f"has no key {PASSWORD_KEY}"
     reason = password_error(value.reveal()) if value.known else None
     return value if reason is None else f"cannot be used: {reason}"
+
+
+def unresolved_passwords(compiled: Compiled, resolve: Resolve) -> list[tuple[NeighborPart, str]]:
+    """Return the neighbours whose password is not in its Secret, each with the reason."""
+    missing = []
+    for part in compiled.passwords:
+        ref = part.session.password
+        in_field = part.settings.password is not None
+        reason = None if ref is None or in_field else resolve(ref, None)
+        if isinstance(reason, str):
+            missing.append((part, reason))
+    return missing

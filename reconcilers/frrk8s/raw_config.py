@@ -11,7 +11,7 @@ import functools
 import re
 from typing import Final, NamedTuple
 
-from reconcilers.frrk8s.raw_redistribution import RawPolicies
+from reconcilers.frrk8s.raw_redistribution import RawRedistribution
 from reconcilers.frrk8s.unit_parts import RawRoutes
 
 _ROUTER: Final = re.compile(r"router bgp \d+(?: vrf (?P<vrf>\S+))?")
@@ -63,7 +63,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.neighbors: set[tuple[str, str]] = set()
-        self.policies = RawPolicies()
+        self.policies = RawRedistribution()
         self.has_evpn = False
         self.others: list[int] = []
         """The numbers of lines that are not understood."""

@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.field_values import address, vrf_name
 from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
-from reconcilers.frrk8s.unit_parts import RawRoutes, Redistributed
+from reconcilers.frrk8s.unit_parts import RawRoutes, RedistributedPart
 from reconcilers.model import PrefixRule
 from reconcilers.redistribution import Redistribution
 from resources.frrk8s.neighbor import PrefixSelector
@@ -72,7 +72,7 @@ class _Redistribute(NamedTuple):
     route_map: str
 
 
-class RawPolicies:
+class RawRedistribution:
     """Collects the lines of a text about redistribution, and resolves them at its end."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class RawPolicies:
 
     def _neighbors(
         self, redistributions: list[tuple[str, Redistribution]], used: set[tuple[str, ...]]
-    ) -> Iterator[tuple[str, str, Redistributed]]:
+    ) -> Iterator[tuple[str, str, RedistributedPart]]:
         """Yield what the outgoing route maps of neighbours permit of redistributed routes."""
         for name in self._maps:
             out = _OUT.fullmatch(name)
@@ -153,7 +153,7 @@ class RawPolicies:
             vrf, end = _neighbor(out["neighbor"], {vrf for vrf, _ in redistributions})
             of_vrf = tuple(of for router, of in redistributions if router == vrf)
             used |= self._used(name)
-            yield vrf, end, Redistributed(of_vrf, rules, {})
+            yield vrf, end, RedistributedPart(of_vrf, rules, {})
 
     def _used(self, name: str) -> set[tuple[str, ...]]:
         lists = {pair for entry in self._maps[name].values() for pair in entry.lists}

@@ -14,7 +14,7 @@ from reconcilers.redistribution import KERNEL_ROUTE
 from statedb import Change, Key, Snapshot, Table
 
 
-class ConfiguredPrefixes:
+class ConfiguredPrefixSource:
     """The prefixes that objects advertise, by object and type. Which ones is decided by `compile`."""
 
     name = SOURCE

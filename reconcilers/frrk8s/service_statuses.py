@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reconcilers.frrk8s.dialect import Frrk8sDialect
 
 
-class PrefixSessions:
+class PrefixServiceStatuses:
     """The prefixes of the objects of each node, and the established sessions."""
 
     def __init__(self, dialect: Frrk8sDialect, snapshot: Snapshot) -> None:
@@ -122,5 +122,5 @@ def _within(service: Service, prefixes: frozenset[Prefix]) -> Iterator[str]:
 
 
 SERVICE_STATUSES: Final = ServiceStatuses(
-    PrefixSessions, (BGP_SESSION_STATE,), lambda dialect: dialect.options.namespace
+    PrefixServiceStatuses, (BGP_SESSION_STATE,), lambda dialect: dialect.options.namespace
 )

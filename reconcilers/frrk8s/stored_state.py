@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from reconcilers.dialect import Objects, StoredState
 from reconcilers.frrk8s.in_effect import InEffect
-from reconcilers.frrk8s.last_good import LastGood, Remembered, restored
+from reconcilers.frrk8s.last_good import LastGood, LastGoodUnits, restored
 from reconcilers.frrk8s.merge import MergedRouter
 from reconcilers.frrk8s.route_sets import RouteSets
 
@@ -29,7 +29,7 @@ class State(NamedTuple):
     """In effect, with the rules of feeding dialects."""
 
 
-def _encoded(memory: Remembered) -> bytes:
+def _encoded(memory: LastGoodUnits) -> bytes:
     return memory.encode()
 
 

@@ -57,7 +57,7 @@ class Unit(msgspec.Struct, frozen=True):
         return path if self.fields is None else self.fields.get(INDEX.sub("", path), "")
 
 
-def is_same(one: Unit, other: Unit) -> bool:
+def is_same_unit(one: Unit, other: Unit) -> bool:
     """True if units have equal rows; of large FRRConfigurations, the same row."""
     if one.row is other.row:
         return True
@@ -117,7 +117,7 @@ class NeighborSettings(NamedTuple):
     """The password that is a field of the object."""
 
 
-class Redistributed(NamedTuple):
+class RedistributedPart(NamedTuple):
     """Routes of the kernel that an object advertises to a neighbour, as far as the kernel has them."""
 
     redistributions: tuple[Redistribution, ...]
@@ -153,7 +153,7 @@ class NeighborPart(NamedTuple):
     """The advertised routes; one mapping for all neighbours of the unit with the same routes."""
     preferences: Mapping[Prefix, str]
     """The paths of the entries that give a prefix a local preference."""
-    redistributed: Redistributed | None = None
+    redistributed: RedistributedPart | None = None
 
     @property
     def session(self) -> Session:
@@ -198,7 +198,7 @@ class RawRoutes(NamedTuple):
 
     redistributions: tuple[tuple[str, Redistribution], ...] = ()
     """By VRF."""
-    neighbors: tuple[tuple[str, str, Redistributed], ...] = ()
+    neighbors: tuple[tuple[str, str, RedistributedPart], ...] = ()
     """By VRF and end."""
 
 
@@ -229,7 +229,7 @@ VrfPrefixes: TypeAlias = Mapping[str, frozenset[Prefix]]
 """The prefixes of the routers of the node, by VRF."""
 
 
-class Findings:
+class UnitFindings:
     """Collects the findings of one object; all of them are reported, in the order of its fields."""
 
     def __init__(self) -> None:

@@ -20,7 +20,6 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from reconcilers.dialect import FeedConflicts
 from reconcilers.frrk8s.claims import (
     Claim,
-    Resolve,
     Subject,
     conflicts,
     own_problems,
@@ -34,6 +33,7 @@ from reconcilers.frrk8s.isolation.references import (
 )
 from reconcilers.frrk8s.isolation.relations import NO_RELATIONS, JointRelations
 from reconcilers.frrk8s.one_object import imported_elsewhere
+from reconcilers.frrk8s.passwords import Resolve
 from reconcilers.frrk8s.unit_parts import Compiled, Unit, VrfPrefixes
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices

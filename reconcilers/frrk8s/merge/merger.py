@@ -10,16 +10,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 from reconcilers.frrk8s.claim_table import ClaimTable, Slot, UnitClaims
 from reconcilers.frrk8s.claims import (
     Claim,
-    Resolve,
     Subject,
     claims_of,
     own_problems,
     password_claims,
-    unresolved,
 )
 from reconcilers.frrk8s.field_values import Prefix
 from reconcilers.frrk8s.merge.union import Merge, MergedRouter, united
 from reconcilers.frrk8s.one_object import compile_unit, imported_elsewhere, routed_vrfs
+from reconcilers.frrk8s.passwords import Resolve, unresolved_passwords
 from reconcilers.frrk8s.unit_parts import (
     Compiled,
     NeighborKey,
@@ -27,7 +26,7 @@ from reconcilers.frrk8s.unit_parts import (
     RouterPart,
     Unit,
     VrfPrefixes,
-    is_same,
+    is_same_unit,
 )
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices, finish
@@ -288,7 +287,7 @@ class Merger:
         keys: set[NeighborKey] = set()
         without = []
         for unit, compiled in zip(units, finish(self._compile_all(units, Pieces())), strict=True):
-            missing = unresolved(compiled, resolve)
+            missing = unresolved_passwords(compiled, resolve)
             keys.update(part.key for part, _ in missing)
             if missing:
                 without.append(unit)
@@ -320,7 +319,7 @@ class Merger:
             if unit.ref in others:
                 known = self._compiled[unit.ref]
                 kept = set(map(id, others[unit.ref]))
-                others[unit.ref] = [k for k in known if id(k) in kept or is_same(k.unit, unit)]
+                others[unit.ref] = [k for k in known if id(k) in kept or is_same_unit(k.unit, unit)]
         self._compiled.update(others)
 
     def _compile_all(self, units: Sequence[Unit], pieces: Pieces) -> Slices[list[Compiled]]:
@@ -383,7 +382,7 @@ def _known(known: Sequence[_Known], unit: Unit, needed: VrfPrefixes) -> _Known |
         if candidate.unit.row is unit.row and candidate.needed == needed:
             return candidate
     for candidate in known:
-        if is_same(candidate.unit, unit) and candidate.needed == needed:
+        if is_same_unit(candidate.unit, unit) and candidate.needed == needed:
             return candidate
     return None
 

@@ -11,7 +11,7 @@ from reconcilers.frrk8s.unit_parts import (
     Compiled,
     NeighborKey,
     NeighborPart,
-    Redistributed,
+    RedistributedPart,
     RouterPart,
     Session,
     Unit,
@@ -54,7 +54,7 @@ class MergedNeighbor(NamedTuple):
     """The password that is a field of an object."""
     allowas_in_origin: bool = False
     """Whether routes that end with the own AS are accepted."""
-    redistributed: tuple[tuple[ObjectRef, Redistributed], ...] = ()
+    redistributed: tuple[tuple[ObjectRef, RedistributedPart], ...] = ()
     """The routes of the kernel that each object advertises to it."""
     kernel_routes: tuple[tuple[ObjectRef, Mapping[Prefix, Attributes]], ...] = ()
     """Redistributed routes that the kernel has; filled in after the merge."""
@@ -115,7 +115,7 @@ class _Raw:
 
     def __init__(self, units: Sequence[Unit], compiled: Sequence[Compiled]) -> None:
         self.routers: dict[str, list[tuple[ObjectRef, Redistribution]]] = {}
-        self.neighbors: dict[tuple[str, str], list[tuple[ObjectRef, Redistributed]]] = {}
+        self.neighbors: dict[tuple[str, str], list[tuple[ObjectRef, RedistributedPart]]] = {}
         for unit, parts in zip(units, compiled, strict=True):
             for vrf, redistribution in parts.raw_routes.redistributions:
                 self.routers.setdefault(vrf, []).append((unit.ref, redistribution))

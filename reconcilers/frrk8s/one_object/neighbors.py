@@ -11,11 +11,11 @@ from reconcilers.frrk8s.one_object.session import compile_session
 from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
 from reconcilers.frrk8s.unit_parts import (
     EVPN,
-    Findings,
     NeighborKey,
     NeighborPart,
     NeighborSettings,
     Unit,
+    UnitFindings,
 )
 from reconcilers.model import Attributes, PrefixRule
 from reconcilers.sliced_work import Pieces, Slices
@@ -32,7 +32,7 @@ class Neighbors:
     """Compiles the neighbours of one object; equal routes of several are one value."""
 
     def __init__(
-        self, unit: Unit, profiles: Container[str], findings: Findings, pieces: Pieces
+        self, unit: Unit, profiles: Container[str], findings: UnitFindings, pieces: Pieces
     ) -> None:
         """``profiles`` are the names of the BFD profiles of the object."""
         self._unit = unit
@@ -95,7 +95,7 @@ class Neighbors:
         return routes
 
 
-def _key(spec: Neighbor, vrf: str, path: str, findings: Findings) -> NeighborKey | None:
+def _key(spec: Neighbor, vrf: str, path: str, findings: UnitFindings) -> NeighborKey | None:
     where = f" in VRF {vrf}" if vrf else ""
     if spec.address and spec.interface:
         ends = f"address {shortened(spec.address)} and interface {shortened(spec.interface)}"
@@ -116,7 +116,7 @@ def _key(spec: Neighbor, vrf: str, path: str, findings: Findings) -> NeighborKey
 
 
 def accepted_prefixes(
-    unit: Unit, spec: Neighbor, key: NeighborKey, path: str, findings: Findings, pieces: Pieces
+    unit: Unit, spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings, pieces: Pieces
 ) -> Slices[frozenset[PrefixRule] | None]:
     """Return the rules of the prefixes that a neighbour may send (``toReceive``); None accepts all."""
     allowed = spec.to_receive.allowed

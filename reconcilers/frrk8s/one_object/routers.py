@@ -24,12 +24,12 @@ from reconcilers.frrk8s.unit_parts import (
     KERNEL_ROUTES,
     RAW_CONFIG,
     Compiled,
-    Findings,
     Missing,
     ProfilePart,
     RawRoutes,
     RouterPart,
     Unit,
+    UnitFindings,
     VrfPrefixes,
 )
 from reconcilers.redistribution import Redistribution
@@ -55,7 +55,7 @@ class _Compiler:
         self._unit = unit
         self._pieces = pieces
         self._vrfs = Vrfs(unit, elsewhere)
-        self._findings = Findings()
+        self._findings = UnitFindings()
         self._profiles: set[str] = set()
         self._neighbors = Neighbors(unit, self._profiles, self._findings, pieces)
         self._redistributions: dict[str, tuple[Redistribution, ...]] = {}

@@ -8,7 +8,7 @@ from collections.abc import Container
 from typing import Final
 
 from reconcilers.frrk8s.field_values import NANOSECONDS, address
-from reconcilers.frrk8s.unit_parts import Findings, NeighborKey, Session, Unit
+from reconcilers.frrk8s.unit_parts import NeighborKey, Session, Unit, UnitFindings
 from reconcilers.model import FieldRef, PasswordRef, PeerAs, SecretRef
 from resources.addresses import interface_errors
 from resources.durations import parse_duration
@@ -38,7 +38,7 @@ def compile_session(
     router: Router,
     key: NeighborKey,
     path: str,
-    findings: Findings,
+    findings: UnitFindings,
     profiles: Container[str],
 ) -> Session:
     """Compile the session with a neighbour of one object, which has these BFD ``profiles``."""
@@ -62,7 +62,7 @@ def compile_session(
     )
 
 
-def _asn(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> PeerAs:
+def _asn(spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings) -> PeerAs:
     if spec.asn and spec.dynamic_asn:
         text = f"{key} has both asn {spec.asn} and dynamicASN {spec.dynamic_asn}"
         findings.error(f"{path}.asn", text)
@@ -71,13 +71,13 @@ def _asn(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> Pee
     return spec.dynamic_asn or spec.asn or 0
 
 
-def _port(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> int:
+def _port(spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings) -> int:
     if spec.port == 0:
         findings.error(f"{path}.port", f"{key}: 0 is not a port")
     return PORT if spec.port is None else spec.port
 
 
-def _source(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> str | None:
+def _source(spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings) -> str | None:
     text = spec.sourceaddress
     if not text:
         return None
@@ -97,7 +97,11 @@ def _source(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> 
 
 
 def _bfd(
-    spec: Neighbor, key: NeighborKey, path: str, findings: Findings, profiles: Container[str] | None
+    spec: Neighbor,
+    key: NeighborKey,
+    path: str,
+    findings: UnitFindings,
+    profiles: Container[str] | None,
 ) -> str | None:
     name = spec.bfd_profile
     if not name:
@@ -109,7 +113,7 @@ def _bfd(
 
 
 def _local_asn(
-    spec: Neighbor, router: Router, key: NeighborKey, path: str, findings: Findings
+    spec: Neighbor, router: Router, key: NeighborKey, path: str, findings: UnitFindings
 ) -> int | None:
     local_asn = spec.local_asn
     reason = None
@@ -127,7 +131,7 @@ def _local_asn(
 
 
 def _next_hops(
-    spec: Neighbor, key: NeighborKey, path: str, findings: Findings
+    spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings
 ) -> tuple[str | None, str | None]:
     given = spec.to_advertise.next_hop
     both = spec.dual_stack_address_family or key.is_interface
@@ -151,7 +155,7 @@ def _next_hops(
 
 
 def password(
-    unit: Unit, spec: Neighbor, key: NeighborKey, path: str, findings: Findings
+    unit: Unit, spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings
 ) -> PasswordRef | None:
     """Return where one object has the password of the session with a neighbour: a field or a Secret."""
     secret = spec.password_secret.name
@@ -181,7 +185,7 @@ def password(
 
 
 def hold_and_keepalive(
-    spec: Neighbor, key: NeighborKey, path: str, findings: Findings
+    spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings
 ) -> tuple[int, int]:
     """Return the hold time and keepalive time of the session with a neighbour, in seconds."""
     if spec.hold_time is None and spec.keepalive_time is None:
@@ -204,7 +208,7 @@ def hold_and_keepalive(
     return HOLD_TIME, KEEPALIVE_TIME
 
 
-def _duration(text: str | None, key: NeighborKey, path: str, findings: Findings) -> int | None:
+def _duration(text: str | None, key: NeighborKey, path: str, findings: UnitFindings) -> int | None:
     """Return a duration in nanoseconds; None with an error, or without a text."""
     if text is None:
         return None
@@ -215,7 +219,7 @@ def _duration(text: str | None, key: NeighborKey, path: str, findings: Findings)
         return None
 
 
-def connect_time(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> int:
+def connect_time(spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings) -> int:
     """Return the pause before the session with a neighbour is tried again, in seconds."""
     where = f"{path}.connectTime"
     time = _duration(spec.connect_time, key, where, findings)

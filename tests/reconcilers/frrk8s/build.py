@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconcilers.frrk8s.claims import Resolve, Resolved
-from reconcilers.frrk8s.in_effect import NodeObjects
+from reconcilers.frrk8s.in_effect import ObjectsOfNode
 from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import OnConflict
+from reconcilers.frrk8s.passwords import Resolve, Resolved
 from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import ObjectRef, PasswordRef, SecretRef
 from reconcilers.sliced_work import Pieces, finish
@@ -66,7 +66,7 @@ def merge_by(merger: Merger, units: Sequence[Unit], *, isolate: bool, **secrets:
     """Merge units by a merger that may have merged others."""
     mode: OnConflict = "isolate" if isolate else "keep"
     snapshot = Database().snapshot()
-    given = NodeObjects("n1", snapshot, mode, merger, resolve(**secrets), units)
+    given = ObjectsOfNode("n1", snapshot, mode, merger, resolve(**secrets), units)
     return finish(given.in_effect(Pieces())).merge
 
 

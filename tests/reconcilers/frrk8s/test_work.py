@@ -25,7 +25,7 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.merge import merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet, changed_objects
-from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
+from reconcilers.frrk8s.route_sources import ConfiguredPrefixSource
 from reconcilers.model import Attributes
 from reconcilers.sliced_work import Pieces, finish
 from resources.core.kinds import NODE as NODE_KIND
@@ -112,7 +112,7 @@ def test_one_prefix_more_contributes_alone(
     agent: AgentInMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contributed: list[str] = []
-    original = ConfiguredPrefixes.contributions_to
+    original = ConfiguredPrefixSource.contributions_to
 
     def counted(*given: Any) -> Iterator[Contributed]:  # noqa: ANN401
         for one in original(*given):
@@ -122,8 +122,8 @@ def test_one_prefix_more_contributes_alone(
     def every(*_: Any) -> Iterator[Contributed]:  # noqa: ANN401
         raise AssertionError("every prefix of the object contributes again")
 
-    monkeypatch.setattr(ConfiguredPrefixes, "contributions_to", counted)
-    monkeypatch.setattr(ConfiguredPrefixes, "contributions", every)
+    monkeypatch.setattr(ConfiguredPrefixSource, "contributions_to", counted)
+    monkeypatch.setattr(ConfiguredPrefixSource, "contributions", every)
     given = [prefix(3 * PREFIXES + i) for i in range(PREFIXES)]
     agent.work(part(3, [*given, "192.168.0.0/24"]))
     assert contributed == ["192.168.0.0/24"]

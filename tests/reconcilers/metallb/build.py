@@ -8,7 +8,7 @@ from typing import Any
 
 from reconcilers.dialect import Dialect, StoredState, extended
 from reconcilers.frrk8s.dialect import Frrk8sDialect
-from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
+from reconcilers.frrk8s.in_effect import InEffect, ObjectsOfNode
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.frrk8s.unit_parts import Unit
@@ -125,7 +125,7 @@ def isolated(objects: Sequence[Mapping[str, Any]], pieces: Pieces | None = None)
     checked = Checked(given, tuple(findings(given, no_secrets, NAMESPACE)), no_secrets, NAMESPACE)
     feed = MetalLBFeed(tables, MetalLBOptions(), NODE, checked, {}, None)
     units = [Unit(ref_to(FRR_CONFIGURATION, row), row) for row in configurations]
-    of_node = NodeObjects(
+    of_node = ObjectsOfNode(
         NODE, db.snapshot(), "isolate", Merger(), resolve(), units, {"metallb": feed}
     )
     return finish(of_node.in_effect(pieces or Pieces()))
