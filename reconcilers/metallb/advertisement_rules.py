@@ -10,8 +10,9 @@ import msgspec
 
 from reconcilers.bit_sets import chosen, transposed
 from reconcilers.frrk8s.field_values import MED
-from reconcilers.metallb.objects import Objects, aliases
+from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.pool_selection import PoolSelection
+from reconcilers.metallb.translation import families_of
 from reconcilers.model import Attributes, ObjectRef, ref_to
 from resources.frrk8s.communities import Community, parse_community
 from resources.metallb.bgpadvertisement import BGPAdvertisement
@@ -23,7 +24,7 @@ Withheld: TypeAlias = tuple[str, str]
 """Why something is not advertised: one word, and a sentence without its end."""
 
 
-class Advertisement(msgspec.Struct, frozen=True):
+class AdvertisementRule(msgspec.Struct, frozen=True):
     """One BGPAdvertisement of the node, with its communities resolved."""
 
     row: BGPAdvertisement
@@ -60,7 +61,7 @@ class NodeRules(msgspec.Struct, frozen=True):
 
     pools: Mapping[Family, Mapping[bytes, str]]
     """The prefixes of the pools, by family, with the name of the pool."""
-    advertisements: tuple[Advertisement, ...]
+    advertisements: tuple[AdvertisementRule, ...]
     """Advertisements for this node."""
     selecting: Mapping[str, int] = {}
     """The advertisements that select a pool, a bit each (`reconcilers.bit_sets`), by its name."""
@@ -78,7 +79,7 @@ class NodeRules(msgspec.Struct, frozen=True):
                 return pool
         return None
 
-    def of_pool(self, pool: str) -> tuple[Advertisement, ...]:
+    def of_pool(self, pool: str) -> tuple[AdvertisementRule, ...]:
         """Return the rules of the BGPAdvertisements that select a pool."""
         return tuple(chosen(self.advertisements, self.selecting.get(pool, 0)))
 
@@ -103,9 +104,9 @@ def node_rules(objects: Objects, withheld: Withheld | None) -> NodeRules:
             for network in entry.networks:
                 family, nlri = prefix_to_wire(str(network))
                 pools.setdefault(family, {})[nlri] = pool.metadata.name
-    names, selection = aliases(objects), PoolSelection(objects.pools)
+    names, selection = objects.aliases(), PoolSelection(objects.pools)
     advertisements = tuple(
-        Advertisement(row, _attributes(row, names)) for row in objects.advertisements
+        AdvertisementRule(row, _attributes(row, names)) for row in objects.advertisements
     )
     selected = [selection.bits(row) for row in objects.advertisements]
     pool_names = selection.names
@@ -163,3 +164,12 @@ class PeerRulesFactory:
 def _digest(content: object) -> str:
     octets = msgspec.json.encode(content, order="deterministic")
     return hashlib.sha256(octets).hexdigest()[:12]
+
+
+def peer_rules(objects: Objects, rules: NodeRules) -> dict[str, PeerRules]:
+    """Return the advertisement rules of each BGPPeer, by its name."""
+    factory = PeerRulesFactory(rules)
+    return {
+        peer.metadata.name: factory.rules(peer.metadata.name, families_of(peer))
+        for peer in objects.peers
+    }

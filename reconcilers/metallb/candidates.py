@@ -81,7 +81,7 @@ class AdvertisementsOfOthers:
         return text, ref
 
 
-def of_service(
+def candidates_of_service(
     state: ServiceState, note: str, others: AdvertisementsOfOthers
 ) -> Iterator[Candidate]:
     """Yield candidates: the addresses of a MetalLB Service, or one without an address."""
@@ -110,4 +110,4 @@ def candidates(
             slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
             load_balancer_class = dialect.of_node.load_balancer_class
             state = service_state(service, slices, context.node, load_balancer_class)
-            yield from of_service(state, note, others)
+            yield from candidates_of_service(state, note, others)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from reconcilers.dialect import Explanation, explanation_of
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.metallb.advertised import Advertisement, PeerRules
+from reconcilers.metallb.advertisement_rules import AdvertisementRule, PeerRules
 from reconcilers.metallb.candidates import Candidate, candidates
 from reconcilers.metallb.route_sources import rules_of
 from reconcilers.metallb.services import (
@@ -104,7 +104,7 @@ def _of_other_nodes(candidate: Candidate, rules: PeerRules) -> tuple[str, Object
     return None if pool is None else candidate.others.nearest(pool)
 
 
-def _not_matching(candidate: Candidate, advertisements: Sequence[Advertisement]) -> _Answer:
+def _not_matching(candidate: Candidate, advertisements: Sequence[AdvertisementRule]) -> _Answer:
     """Return the BGPAdvertisement of the pool whose service selectors are the closest to matching."""
     labels = candidate.state.service.metadata.labels
     mismatches = [

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from reconcilers import dialect as api
-from reconcilers.metallb.advertised import (
-    NodeRules,
+from reconcilers.metallb.advertisement_rules import (
     PeerRules,
-    PeerRulesFactory,
     node_rules,
+    peer_rules,
 )
 from reconcilers.metallb.findings import Secrets
 from reconcilers.metallb.node_facts import excluded_node
@@ -24,7 +23,6 @@ from reconcilers.metallb.translation import (
     FIELDS,
     PROFILE_FIELDS,
     configuration_of,
-    families_of,
     profile_configuration,
 )
 from reconcilers.model import ObjectRef, Problem, ref_to
@@ -116,15 +114,6 @@ class MetalLBFeed(api.Feed):
             if service.spec.type == LOAD_BALANCER:
                 slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
                 yield service_state(service, slices, self._node, self._class)
-
-
-def peer_rules(objects: Objects, rules: NodeRules) -> dict[str, PeerRules]:
-    """Return the advertisement rules of each BGPPeer, by its name."""
-    factory = PeerRulesFactory(rules)
-    return {
-        peer.metadata.name: factory.rules(peer.metadata.name, families_of(peer))
-        for peer in objects.peers
-    }
 
 
 def translated_units(

@@ -12,7 +12,7 @@ from typing import Final
 
 from reconcilers.frrk8s.passwords import password_of
 from reconcilers.metallb.conflicts import conflicts
-from reconcilers.metallb.objects import Objects, aliases, finding, vrf_of
+from reconcilers.metallb.objects import Objects, problem_of_objects, vrf_of
 from reconcilers.model import ObjectRef, Problem, ref_to
 from reconcilers.sliced_work import Pieces, Slices, finish
 from resources.core import Secret
@@ -47,7 +47,7 @@ def finding_slices(
     """
     invalid = {ref: row for ref, row in objects.refs() if row.errors}
     problems = [
-        finding((ref,), error.path, _naming_neighbor(row, error.message), "invalid")
+        problem_of_objects((ref,), error.path, _naming_neighbor(row, error.message), "invalid")
         for ref, row in invalid.items()
         for error in row.errors
     ]
@@ -56,7 +56,7 @@ def finding_slices(
         yield
     profiles = {row.metadata.name for row in sound.profiles}
     checks: tuple[Iterable[Problem | None], ...] = (
-        _of_sound_fields(invalid, _communities(objects, aliases(sound))),
+        _of_sound_fields(invalid, _communities(objects, sound.aliases())),
         _of_sound_fields(invalid, _references(objects, profiles, secrets, namespace)),
         conflicts(sound),
     )
@@ -101,9 +101,9 @@ def _communities(objects: Objects, names: Collection[str]) -> Iterator[Problem]:
                 parse_community(text)
             except UnknownNotationError as error:
                 message = f"no Community has the name, and {error}"
-                yield finding((ref,), path, message, "unresolved")
+                yield problem_of_objects((ref,), path, message, "unresolved")
             except ValueError as error:
-                yield finding((ref,), path, str(error), "invalid")
+                yield problem_of_objects((ref,), path, str(error), "invalid")
 
 
 # Peers
@@ -117,10 +117,10 @@ def _references(
         if name and name not in profiles:
             text = f"there is no BFDProfile {name[:64]!r} that can be used"
             text = _naming_neighbor(row, text)
-            yield finding((ref,), "spec.bfdProfile", text, "unresolved")
+            yield problem_of_objects((ref,), "spec.bfdProfile", text, "unresolved")
         secret = row.spec.password_secret.name
         if secret and secrets is not None:
             password = password_of(secrets((namespace, secret)))
             if isinstance(password, str):
                 text = _naming_neighbor(row, f"Secret {namespace}/{secret[:64]} {password}")
-                yield finding((ref,), "spec.passwordSecret", text, "unresolved")
+                yield problem_of_objects((ref,), "spec.passwordSecret", text, "unresolved")

@@ -8,18 +8,17 @@ from typing import Any, Final, NamedTuple
 
 from reconcilers.model import ObjectRef, Problem, ProblemCategory, ref_to
 from resources.addresses import canonical_address
-from resources.frrk8s.communities import parse_community
 from resources.kind import Kind
 from resources.metallb import kinds
 from resources.metallb.bfdprofile import BFDProfile
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.bgppeer import BGPPeer
 from resources.metallb.community import Community
-from resources.metallb.ipaddresspool import IPAddressPool, blocks
+from resources.metallb.ipaddresspool import IPAddressPool
 from resources.metallb.objects import MetalLBObject
 
 
-def finding(
+def problem_of_objects(
     refs: Iterable[ObjectRef], field: str, message: str, category: ProblemCategory
 ) -> Problem:
     """Return a problem of MetalLB's objects, which are sorted; the field is in the first one."""
@@ -67,6 +66,10 @@ class Objects(NamedTuple):
         )
         return Objects(*kept)
 
+    def aliases(self) -> dict[str, str]:
+        """Return the values of communities by their names, of the Community objects of a node."""
+        return {a.name: a.value for row in self.communities for a in row.spec.communities}
+
 
 def vrf_of(peer: BGPPeer) -> str:
     """Return the VRF of a BGPPeer object; empty for the default one, however it is written."""
@@ -78,30 +81,3 @@ def end_of(peer: BGPPeer) -> str:
     return (
         canonical_address(peer.spec.peer_address) if peer.spec.peer_address else peer.spec.interface
     )
-
-
-def aliases(objects: Objects) -> dict[str, str]:
-    """Return the values of communities by their names, in the Community objects of a node."""
-    return {a.name: a.value for row in objects.communities for a in row.spec.communities}
-
-
-def is_literal(text: str) -> bool:
-    """True if a text is a community, and needs no name."""
-    try:
-        parse_community(text)
-    except ValueError:
-        return False
-    return True
-
-
-def shortest_length(pool: IPAddressPool, version: int) -> int | None:
-    """Return the shortest length that the pool's addresses may be aggregated to, or None.
-
-    Each entry has a largest prefix; the smallest of these is returned.
-    """
-    lengths = [
-        min(network.prefixlen for network in entry.networks)
-        for entry in blocks(pool)
-        if entry.networks[0].version == version
-    ]
-    return max(lengths, default=None)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from reconcilers.dialect import Contributed, Translated
 from reconcilers.frrk8s.field_values import Prefix, address, prefix, vrf_name
-from reconcilers.metallb.advertised import Advertisement, PeerRules
+from reconcilers.metallb.advertisement_rules import AdvertisementRule, PeerRules
 from reconcilers.metallb.objects import Objects, end_of, vrf_of
 from reconcilers.metallb.services import ServiceState, contributions
 from reconcilers.metallb.translation import ADVERTISEMENT_FIELDS, configuration_of
@@ -81,7 +81,7 @@ def given(states: Iterable[ServiceState], rules: Mapping[str, PeerRules], watch:
 
 
 def fed_preferences(
-    preferences: Given, objects: Objects, advertisements: Mapping[ObjectRef, Advertisement]
+    preferences: Given, objects: Objects, advertisements: Mapping[ObjectRef, AdvertisementRule]
 ) -> tuple[Translated, ...]:
     """Return the local preferences fed to FRR-k8s's merge: units with a peer's session and prefixes."""
     peers = {peer.metadata.name: peer for peer in objects.peers}
@@ -91,7 +91,9 @@ def fed_preferences(
     )
 
 
-def _fed(advertisement: Advertisement, peer: BGPPeer, prefixes: frozenset[Prefix]) -> Translated:
+def _fed(
+    advertisement: AdvertisementRule, peer: BGPPeer, prefixes: frozenset[Prefix]
+) -> Translated:
     texts = tuple(prefix_to_text(*prefix) for prefix in sorted(prefixes))
     entry = LocalPrefPrefixes(local_pref=advertisement.row.spec.local_pref, prefixes=texts)
     advertise = Advertise(allowed=AllowedOut(prefixes=texts), with_local_pref=(entry,))

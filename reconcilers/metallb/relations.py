@@ -15,13 +15,13 @@ from reconcilers.bit_sets import members
 from reconcilers.dialect import Reasons
 from reconcilers.metallb.conflicts import PREFERENCE, ObjectsBeside, ValidObjects, conflicts
 from reconcilers.metallb.findings import Secrets, findings
-from reconcilers.metallb.objects import Objects, is_literal
+from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb import kinds
 from resources.metallb.bfdprofile import BFDProfile
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.bgppeer import BGPPeer
-from resources.metallb.community import Community
+from resources.metallb.community import Community, is_literal
 from resources.metallb.objects import MetalLBObject
 
 COMPARED: Final = 8

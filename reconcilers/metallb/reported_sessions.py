@@ -17,7 +17,7 @@ from resources.metallb.kinds import BGP_PEER, SERVICE_BGP_STATUS
 from resources.metallb.status import ServiceBGPStatusStatus
 
 
-def peers_of_service(value: Mapping[str, Any]) -> Iterator[ReportedPeers]:
+def reported_peers(value: Mapping[str, Any]) -> Iterator[ReportedPeers]:
     """Yield the BGPPeers that a ServiceBGPStatus reports. Raises msgspec.ValidationError."""
     status = msgspec.convert(value.get("status") or {}, ServiceBGPStatusStatus)
     if status.node and status.service_name:
@@ -30,5 +30,5 @@ def _bgp_peers(peer: Peer) -> tuple[str, ...]:
 
 
 REPORTED_ADVERTISEMENTS: Final = ReportedAdvertisements(
-    SERVICE_BGP_STATUS, peers_of_service, _bgp_peers, of_kind=SERVICE.name
+    SERVICE_BGP_STATUS, reported_peers, _bgp_peers, of_kind=SERVICE.name
 )

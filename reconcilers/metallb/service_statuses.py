@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from reconcilers.dialect import ServiceStatuses
-from reconcilers.metallb.advertised import node_rules
+from reconcilers.metallb.advertisement_rules import node_rules
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.pool_selection import PoolSelection
 from reconcilers.prefixes import host_route
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", IPAddressPool, BGPAdvertisement)
 
 
-class PoolAdvertisement:
+class PoolServiceStatuses:
     """The pools that BGPAdvertisements select, and the Services of ServiceBGPStatuses with peers."""
 
     def __init__(self, dialect: MetalLBDialect, snapshot: Snapshot) -> None:
@@ -83,5 +83,5 @@ class PoolAdvertisement:
 
 
 SERVICE_STATUSES: Final = ServiceStatuses(
-    PoolAdvertisement, (SERVICE_BGP_STATUS,), lambda dialect: dialect.options.namespace
+    PoolServiceStatuses, (SERVICE_BGP_STATUS,), lambda dialect: dialect.options.namespace
 )

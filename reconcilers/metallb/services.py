@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 
 from reconcilers.bit_sets import first as first_of
 from reconcilers.dialect import Contributed, Rejected, ServiceAddress
-from reconcilers.metallb.advertised import (
-    Advertisement,
+from reconcilers.metallb.advertisement_rules import (
+    AdvertisementRule,
     NodeRules,
     PeerRules,
     Withheld,
 )
-from reconcilers.metallb.conflicts import differing
+from reconcilers.metallb.conflicts import differing_preferences
 from reconcilers.model import Contribution, ObjectRef, Origin, Problem, ProblemCategory
 from reconcilers.prefixes import host_route
 from resources.core import EndpointSlice, Service
@@ -55,13 +55,13 @@ class ServiceState(NamedTuple):
 class Decision(NamedTuple):
     """The advertisements by which a node advertises a Service, or why it does not."""
 
-    advertisements: tuple[Advertisement, ...]
+    advertisements: tuple[AdvertisementRule, ...]
     withheld: Withheld | None
     rule: ObjectRef | None = None
     """The object that decides, where it is not advertised."""
     conflict: tuple[ObjectRef, ...] = ()
     """Advertisements with different local preferences for it."""
-    nearest: tuple[Advertisement, ...] = ()
+    nearest: tuple[AdvertisementRule, ...] = ()
     """Of the pool, where the service selectors of none match."""
 
 
@@ -133,14 +133,16 @@ def decide(state: ServiceState, rules: NodeRules) -> Decision:
     return Decision(matching, state.endpoints)
 
 
-def _colliding(given: Sequence[Advertisement], versions: Sequence[int]) -> Sequence[Advertisement]:
+def _colliding(
+    given: Sequence[AdvertisementRule], versions: Sequence[int]
+) -> Sequence[AdvertisementRule]:
     """Return the advertisements that give an address two local preferences, two that do so first."""
     if len({advertisement.row.spec.local_pref for advertisement in given}) < 2:
         return ()
     rows = {number: advertisement.row for number, advertisement in enumerate(given)}
     others: dict[int, int] = defaultdict(int)
     for version in set(versions):
-        for number, differing_with in differing(rows, version).items():
+        for number, differing_with in differing_preferences(rows, version).items():
             others[number] |= differing_with
     numbers = sorted(others)
     if numbers:
@@ -150,7 +152,7 @@ def _colliding(given: Sequence[Advertisement], versions: Sequence[int]) -> Seque
     return [given[number] for number in numbers]
 
 
-def _preferences_text(first: Advertisement, second: Advertisement) -> str:
+def _preferences_text(first: AdvertisementRule, second: AdvertisementRule) -> str:
     own, other = first.row, second.row
     return (
         f"{own.metadata.name} gives it local preference {own.spec.local_pref}, "
@@ -208,7 +210,7 @@ def too_many_communities(
     ]
     if sum(advertisement.community_count for advertisement in given) <= MAX_COMMUNITIES:
         return ()
-    by_prefix: dict[tuple[Family, bytes], list[Advertisement]] = {}
+    by_prefix: dict[tuple[Family, bytes], list[AdvertisementRule]] = {}
     for family, nlri in state.addresses:
         for advertisement in given if family in rules.families else ():
             by_prefix.setdefault(

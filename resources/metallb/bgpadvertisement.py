@@ -77,6 +77,11 @@ class BGPAdvertisement(MetalLBObject, frozen=True, kw_only=True):
     spec: BGPAdvertisementSpec = msgspec.field(default_factory=BGPAdvertisementSpec)
 
 
+def aggregation_length(row: BGPAdvertisement, version: int) -> int:
+    """Return the length of a BGPAdvertisement's aggregates of a version of IP."""
+    return row.spec.aggregation_length if version == 4 else row.spec.aggregation_length_v6
+
+
 def advertisement_errors(row: BGPAdvertisement) -> Iterator[FieldError]:
     """Yield the rules that a MetalLB BGPAdvertisement breaks, each on its own."""
     spec = row.spec

@@ -43,3 +43,12 @@ def community_errors(row: Community) -> Iterator[FieldError]:
             text = f"alias {shortened(alias.name)}: {error}"
             yield FieldError(f"spec.communities[{i}].value", text)
     yield from twice_errors((alias.name for alias in row.spec.communities), "spec.communities")
+
+
+def is_literal(text: str) -> bool:
+    """True if a text is a BGP community itself, and no name in a Community."""
+    try:
+        parse_community(text)
+    except ValueError:
+        return False
+    return True

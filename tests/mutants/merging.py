@@ -18,7 +18,6 @@ _NEIGHBORS: Final = "reconcilers/frrk8s/one_object/neighbors.py"
 _PREFIX_RULES: Final = "reconcilers/frrk8s/prefix_rules.py"
 _EXPORTS: Final = "reconcilers/frrk8s/exports.py"
 _INTENT: Final = "reconcilers/frrk8s/router_rows.py"
-_OBJECTS: Final = "reconcilers/metallb/objects.py"
 _CONFLICTS: Final = "reconcilers/metallb/conflicts"
 _IN_EFFECT: Final = "reconcilers/frrk8s/in_effect.py"
 _SERVICES: Final = "reconcilers/metallb/services.py"
@@ -312,7 +311,7 @@ _CHANGES: Final = (
     ),
     (
         "metallb",
-        _OBJECTS,
+        f"{_CONFLICTS}/valid_objects.py",
         "    return max(lengths, default=None)",
         "    return min(lengths, default=None)",
     ),

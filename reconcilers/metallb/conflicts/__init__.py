@@ -6,6 +6,6 @@ one conflicts; a check adds all, and returns their problems. Source: MetalLB int
 
 from reconcilers.metallb.conflicts.all_conflicts import ObjectsBeside, conflicts
 from reconcilers.metallb.conflicts.preferences import PREFERENCE
-from reconcilers.metallb.conflicts.valid_objects import ValidObjects, differing
+from reconcilers.metallb.conflicts.valid_objects import ValidObjects, differing_preferences
 
-__all__ = ["PREFERENCE", "ObjectsBeside", "ValidObjects", "conflicts", "differing"]
+__all__ = ["PREFERENCE", "ObjectsBeside", "ValidObjects", "conflicts", "differing_preferences"]

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconcilers.bit_sets import first, members
-from reconcilers.metallb.conflicts.valid_objects import VERSIONS, ValidObjects, aggregation_length
-from reconcilers.metallb.objects import finding
+from reconcilers.metallb.conflicts.valid_objects import VERSIONS, ValidObjects
+from reconcilers.metallb.objects import problem_of_objects
 from reconcilers.model import ObjectRef, Problem
-from resources.metallb.bgpadvertisement import BGPAdvertisement
+from resources.metallb.bgpadvertisement import BGPAdvertisement, aggregation_length
 from resources.metallb.ipaddresspool import IPAddressPool
 from resources.metallb.objects import MetalLBObject
 
@@ -78,5 +78,7 @@ class Aggregates:
                     f"an aggregate of length {length} is wider than the addresses of pool "
                     f"{pool.name}, which allow {valid.shortest(version, number)} and longer"
                 )
-                yield finding((ref, pool), LENGTH_FIELDS[version], text + more, "conflict")
+                yield problem_of_objects(
+                    (ref, pool), LENGTH_FIELDS[version], text + more, "conflict"
+                )
             self._named[version] |= wrong

@@ -5,20 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from itertools import islice
+from typing import Protocol
 
 from reconcilers.metallb.conflicts.aggregates import Aggregates
 from reconcilers.metallb.conflicts.echo import Echo
-from reconcilers.metallb.conflicts.names_and_values import Claims
+from reconcilers.metallb.conflicts.names_and_values import NamesAndValues
 from reconcilers.metallb.conflicts.overlaps import Overlaps
 from reconcilers.metallb.conflicts.preferences import Preferences
-from reconcilers.metallb.conflicts.valid_objects import MAX_COMPARED, Rule, ValidObjects
+from reconcilers.metallb.conflicts.valid_objects import MAX_COMPARED, ValidObjects
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef, Problem
+from resources.metallb.objects import MetalLBObject
 
 
-def _rules(valid: ValidObjects, environment: AbstractSet[ObjectRef]) -> tuple[Rule, ...]:
+class ConflictRule(Protocol):
+    """One rule that objects may break together, and the taken objects."""
+
+    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
+        """Add a valid MetalLB object to the rule of a conflict."""
+        ...
+
+    def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
+        """Iterate over the added objects with which another one breaks the rule of a conflict."""
+        ...
+
+    def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
+        """Yield the conflicts of a valid object with others; of several each may yield the same.
+
+        Called once all objects are taken, for each of them in order.
+        """
+        ...
+
+
+def _rules(valid: ValidObjects, environment: AbstractSet[ObjectRef]) -> tuple[ConflictRule, ...]:
     preferences = Preferences(valid, environment)
-    return (Claims(), Overlaps(valid), Aggregates(valid), preferences, Echo(valid))
+    return (NamesAndValues(), Overlaps(valid), Aggregates(valid), preferences, Echo(valid))
 
 
 class ObjectsBeside:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from reconcilers.bit_sets import first, members
 from reconcilers.metallb.conflicts.valid_objects import ValidObjects
-from reconcilers.metallb.objects import finding
+from reconcilers.metallb.objects import problem_of_objects
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb.bfdprofile import BFDProfile
 from resources.metallb.bgpadvertisement import BGPAdvertisement
@@ -149,4 +149,6 @@ class Echo:
                 f"pool {pool.name}{more} has IPv6 addresses and is advertised to {name}, "
                 "whose BFD profile has the echo mode, which is for IPv4 only"
             )
-            yield finding((ref, pool, *left.pop(name)), "spec.echoMode", text, "conflict")
+            yield problem_of_objects(
+                (ref, pool, *left.pop(name)), "spec.echoMode", text, "conflict"
+            )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from reconcilers.metallb.conflicts.valid_objects import MAX_LISTED_OBJECTS, listed
-from reconcilers.metallb.objects import DEFAULT_VRF, end_of, finding, vrf_of
+from reconcilers.metallb.conflicts.problem_texts import MAX_LISTED_OBJECTS, listed_values
+from reconcilers.metallb.objects import DEFAULT_VRF, end_of, problem_of_objects, vrf_of
 from reconcilers.model import ObjectRef, Problem
 from resources.enumeration import enumerate_some
 from resources.metallb.bgppeer import BGPPeer
@@ -14,7 +14,7 @@ from resources.metallb.community import Community
 from resources.metallb.objects import MetalLBObject
 
 
-class Claim(NamedTuple):
+class NamedValue(NamedTuple):
     """The value that an object gives a name; two values of one name are a conflict."""
 
     key: tuple[Hashable, ...]
@@ -25,11 +25,11 @@ class Claim(NamedTuple):
     """The value for people; None for a name that one object alone may have."""
 
 
-class Claims:
+class NamesAndValues:
     """The claims of the objects that are taken."""
 
     def __init__(self) -> None:
-        self._taken: dict[Hashable, dict[Hashable, list[tuple[ObjectRef, Claim]]]] = {}
+        self._taken: dict[Hashable, dict[Hashable, list[tuple[ObjectRef, NamedValue]]]] = {}
         """By name, and by value."""
         self._known: set[Hashable] = set()
         """The names with a problem."""
@@ -58,24 +58,26 @@ class Claims:
             if claim.shown is None:
                 text = enumerate_some(sorted(values), MAX_LISTED_OBJECTS)
             else:
-                text = listed(values)
-            yield finding(values, claim.field, f"{claim.title}: {text}", "conflict")
+                text = listed_values(values)
+            yield problem_of_objects(values, claim.field, f"{claim.title}: {text}", "conflict")
 
 
-def _claims(ref: ObjectRef, row: MetalLBObject) -> Iterator[Claim]:
+def _claims(ref: ObjectRef, row: MetalLBObject) -> Iterator[NamedValue]:
     if isinstance(row, Community):
         for i, alias in enumerate(row.spec.communities):
             title = f"community name {alias.name[:64]!r} is defined more than once"
-            yield Claim(("alias", alias.name), (ref, i), "spec.communities", title, alias.value)
+            yield NamedValue(
+                ("alias", alias.name), (ref, i), "spec.communities", title, alias.value
+            )
     elif isinstance(row, BGPPeer):
         spec, vrf, end = row.spec, vrf_of(row), end_of(row)
         title = "routerID differs between BGPPeers of a node"
-        yield Claim(
+        yield NamedValue(
             ("routerID",), spec.router_id, "spec.routerID", title, spec.router_id or "unset"
         )
         where = f"VRF {vrf or DEFAULT_VRF}"
         title = f"myASN differs between BGPPeers of {where}"
-        yield Claim(("myASN", vrf), spec.my_asn, "spec.myASN", title, spec.my_asn)
+        yield NamedValue(("myASN", vrf), spec.my_asn, "spec.myASN", title, spec.my_asn)
         field = "spec.interface" if spec.interface else "spec.peerAddress"
         title = f"{end} in {where} is configured by several BGPPeers"
-        yield Claim(("end", vrf, bool(spec.interface), end), ref, field, title)
+        yield NamedValue(("end", vrf, bool(spec.interface), end), ref, field, title)

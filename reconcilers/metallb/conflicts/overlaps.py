@@ -5,16 +5,14 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator, Sequence
 
+from reconcilers.metallb.conflicts.problem_texts import listed_values, named_other, others_beside
 from reconcilers.metallb.conflicts.valid_objects import (
     MAX_COMPARED,
     VERSIONS,
     Span,
     ValidObjects,
-    following,
-    listed,
-    others_beside,
 )
-from reconcilers.metallb.objects import finding
+from reconcilers.metallb.objects import problem_of_objects
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb.objects import MetalLBObject
 
@@ -81,9 +79,9 @@ class Overlaps:
                 break
         if not entries:
             return
-        other = following(sorted(entries), ref.__lt__)
+        other = named_other(sorted(entries), ref.__lt__)
         own_text, text = entries[other]
         is_many = len(entries) >= MAX_COMPARED
         clause = others_beside(ref, len(entries) - 1, at_least=is_many)
-        message = f"pools overlap: {listed({ref: own_text, other: text})}{clause}"
-        yield finding((ref, other), "spec.addresses", message, "conflict")
+        message = f"pools overlap: {listed_values({ref: own_text, other: text})}{clause}"
+        yield problem_of_objects((ref, other), "spec.addresses", message, "conflict")

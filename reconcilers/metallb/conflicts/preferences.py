@@ -10,13 +10,12 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from reconcilers.bit_sets import first, following, members
+from reconcilers.metallb.conflicts.problem_texts import listed_values, others_beside
 from reconcilers.metallb.conflicts.valid_objects import (
     VERSIONS,
     ValidObjects,
-    listed,
-    others_beside,
 )
-from reconcilers.metallb.objects import finding
+from reconcilers.metallb.objects import problem_of_objects
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.ipaddresspool import IPAddressPool
@@ -109,8 +108,10 @@ class Preferences:
             if isinstance(advertisement := valid.rows[either], BGPAdvertisement)
         }
         clause = others_beside(ref, others.bit_count() - 1)
-        text = f"localPref differs for pool {valid.pools[pool].name}: {listed(values)}{clause}"
-        yield finding(values, PREFERENCE, text, "conflict")
+        text = (
+            f"localPref differs for pool {valid.pools[pool].name}: {listed_values(values)}{clause}"
+        )
+        yield problem_of_objects(values, PREFERENCE, text, "conflict")
 
     def _first_shared(self, advertisements: int, pools: int) -> int:
         """Return the first of some pools that one of some advertisements selects, as a set."""

@@ -25,7 +25,7 @@ def listed_values(values: Mapping[ObjectRef, object]) -> str:
 
 
 def others_beside(ref: ObjectRef, number: int, *, at_least: bool = False) -> str:
-    """Return the text of a problem about the other objects with which one is in conflict; empty without any."""
+    """Return the text of a problem about others in conflict with an object; empty without any."""
     if number <= 0:
         return ""
     count = f"at least {number}" if at_least else str(number)

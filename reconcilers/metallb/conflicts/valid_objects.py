@@ -1,49 +1,25 @@
-"""The valid objects of a node as rules of conflicts read them, and the texts of problems. Pure."""
+"""The valid objects of a node as rules of conflicts read them. Pure."""
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple
 
 from reconcilers.bit_sets import bits_of, members, transposed
-from reconcilers.metallb.objects import Objects, aliases, shortest_length
+from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.pool_selection import PoolSelection
-from reconcilers.model import ObjectRef, Problem, ref_to
+from reconcilers.model import ObjectRef, ref_to
 from resources.kind import Kind
 from resources.metallb import kinds
-from resources.metallb.bgpadvertisement import BGPAdvertisement
-from resources.metallb.ipaddresspool import Block, blocks
+from resources.metallb.bgpadvertisement import BGPAdvertisement, aggregation_length
+from resources.metallb.ipaddresspool import Block, IPAddressPool, blocks
 from resources.metallb.objects import MetalLBObject
-
-T = TypeVar("T")
 
 VERSIONS: Final = (4, 6)
 MAX_COMPARED: Final = 100
 """Objects in conflict with one object that are looked for; more are not counted."""
-MAX_LISTED_OBJECTS: Final = 8
-"""Objects that a message names; of the others it has the number."""
-
-
-class Rule(Protocol):
-    """One rule that objects may break together, and the taken objects."""
-
-    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
-        """Add a valid MetalLB object to the rule."""
-        ...
-
-    def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        """Iterate over the added objects with which another one breaks the rule of a conflict."""
-        ...
-
-    def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
-        """Yield the conflicts of a valid object with others; of several each may yield the same.
-
-        Called once all objects are taken, for each of them in order.
-        """
-        ...
 
 
 class Span(NamedTuple):
@@ -66,7 +42,7 @@ class ValidObjects:
     def __init__(self, objects: Objects, wrong: AbstractSet[ObjectRef] = frozenset()) -> None:
         sound = objects.without(wrong)
         self.rows: dict[ObjectRef, MetalLBObject] = dict(sound.refs())
-        self.names = aliases(sound)
+        self.names = sound.aliases()
         self.pools = [ref_to(kinds.IP_ADDRESS_POOL, row) for row in sound.pools]
         self.advertisements = [ref_to(kinds.BGP_ADVERTISEMENT, row) for row in sound.advertisements]
         numbered = (*enumerate(self.pools), *enumerate(self.advertisements))
@@ -81,7 +57,7 @@ class ValidObjects:
             (version, number): length
             for number, row in enumerate(sound.pools)
             for version in VERSIONS
-            if (length := shortest_length(row, version)) is not None
+            if (length := _shortest_length(row, version)) is not None
         }
         self.of_version = {
             version: bits_of(number for of, number in self._shortest if of == version)
@@ -112,7 +88,9 @@ class ValidObjects:
             for number, row in enumerate(sound.advertisements)
             if not row.spec.service_selectors
         }
-        self.differing = {version: differing(for_all_services, version) for version in VERSIONS}
+        self.differing = {
+            version: differing_preferences(for_all_services, version) for version in VERSIONS
+        }
         """By version of IP and number: the advertisements with another local preference."""
         self.echoing = {row.metadata.name for row in sound.profiles if row.spec.echo_mode}
         """The names of BFD profiles with the echo mode."""
@@ -154,7 +132,7 @@ class ValidObjects:
         return sharing
 
 
-def differing(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, int]:
+def differing_preferences(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, int]:
     """Return for each valid advertisement the others of another local preference for a pool's prefix.
 
     Of a version of IP. Two give none of a peer's prefixes another one if their aggregates differ in
@@ -183,33 +161,14 @@ def differing(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, i
     return firsts
 
 
-def aggregation_length(row: BGPAdvertisement, version: int) -> int:
-    """Return the length of a BGPAdvertisement's aggregates of a version of IP."""
-    return row.spec.aggregation_length if version == 4 else row.spec.aggregation_length_v6
+def _shortest_length(pool: IPAddressPool, version: int) -> int | None:
+    """Return the shortest length that the pool's addresses may be aggregated to, or None.
 
-
-def listed(values: Mapping[ObjectRef, object]) -> str:
-    """Return the text of a conflict's values, each with the objects that have it, at most eight."""
-    objects: dict[object, list[str]] = {}
-    for ref, value in itertools.islice(sorted(values.items()), MAX_LISTED_OBJECTS):
-        objects.setdefault(value, []).append(str(ref))
-    more = len(values) - MAX_LISTED_OBJECTS
-    parts = [f"{value} in {', '.join(refs)}" for value, refs in objects.items()]
-    return "; ".join(parts) + (f"; and {more} more objects" if more > 0 else "")
-
-
-def others_beside(ref: ObjectRef, number: int, *, at_least: bool = False) -> str:
-    """Return the text about the other objects with which one is in conflict; empty without any."""
-    if number <= 0:
-        return ""
-    count = f"at least {number}" if at_least else str(number)
-    return f"; {ref} is in conflict with {count} more"
-
-
-def following(others: Iterable[T], is_later: Callable[[T], bool]) -> T:
-    """Return the object that the text of a conflict names: the first that is later, else the first.
-
-    Of objects that are all in conflict, each then names another one.
+    Each entry has a largest prefix; the smallest of these is returned.
     """
-    ordered: Sequence[T] = list(others)
-    return next(filter(is_later, ordered), ordered[0])
+    lengths = [
+        min(network.prefixlen for network in entry.networks)
+        for entry in blocks(pool)
+        if entry.networks[0].version == version
+    ]
+    return max(lengths, default=None)

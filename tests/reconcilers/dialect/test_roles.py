@@ -60,10 +60,10 @@ OWN_FILES = {
     "kernel_routes last_good merge/merger merge/union one_object/neighbors one_object/routers "
     "one_object/session passwords prefix_rules raw_config raw_redistribution "
     "redistribute_annotation router_rows selection unit_parts",
-    "metallb": "advertised conflicts/aggregates conflicts/all_conflicts conflicts/names_and_values "
-    "conflicts/echo conflicts/overlaps conflicts/preferences conflicts/valid_objects "
-    "feed findings objects pool_selection preferences_beside_frrk8s relations selection "
-    "services translation",
+    "metallb": "advertisement_rules conflicts/aggregates conflicts/all_conflicts conflicts/echo "
+    "conflicts/names_and_values conflicts/overlaps conflicts/preferences "
+    "conflicts/problem_texts conflicts/valid_objects feed findings objects "
+    "pool_selection preferences_beside_frrk8s relations selection services translation",
     "ovnk": "advertiser_annotations attached_networks changed_objects egress_ips errors evpn "
     "generate_node managed_bgp node_next_hops node_prefixes other_writer parsed_annotation raw_config "
     "results selection stored_objects vteps",

@@ -16,9 +16,8 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.in_effect import PIECES_OF_REASON, InEffect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions, Frrk8sOptions
 from reconcilers.intent.compiler import IntentCompiler
-from reconcilers.metallb.advertised import node_rules
+from reconcilers.metallb.advertisement_rules import node_rules, peer_rules
 from reconcilers.metallb.dialect import MetalLBDialect
-from reconcilers.metallb.feed import peer_rules
 from reconcilers.metallb.findings import PIECES_OF_STEP, finding_slices, findings
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
 from reconcilers.model import ObjectRef, Problem
