@@ -94,7 +94,7 @@ _INDEXED: Final = tuple(
 
 
 def claims_of(unit: Unit, compiled: Compiled) -> Iterator[Sequence[tuple[Subject, Claim]]]:
-    """Yield the claims of a unit, each with its field, some at a time.
+    """Yield the claims of an FRRConfiguration's unit, each with its field, some at a time.
 
     There is none for a password that is set.
     """
@@ -244,7 +244,7 @@ class _Conflict(NamedTuple):
 
 
 def conflicts(disputed: Iterable[tuple[Subject, list[Claim]]]) -> list[Problem]:
-    """Return the conflicts between the claims to each of some fields.
+    """Return the conflicts between the claims of FRRConfigurations to each of some fields.
 
     Of the same objects the first `MAX_CONFLICTS` are reported, and the number of the others. An object
     that contradicts itself is alone in its conflict, and takes no part in others.
@@ -272,7 +272,7 @@ def conflicts(disputed: Iterable[tuple[Subject, list[Claim]]]) -> list[Problem]:
 
 
 def differ(claims: Iterable[Claim]) -> bool:
-    """True if there is a conflict between the claims to one field."""
+    """True if the claims of FRRConfigurations to one field are in conflict."""
     return len({claim.value for claim in claims}) > 1
 
 

@@ -200,7 +200,7 @@ def bfd_metrics(
 def client_metrics(
     prefix: str, kinds: Iterable[Kind[Any]], context: MetricsContext
 ) -> Iterator[CompatMetric]:
-    """Yield the metrics (``frrk8s_*``) about the objects that are read, and their outcomes."""
+    """Yield the metrics (``frrk8s_*``, or MetalLB's) about the objects that are read."""
     tables = map(context.tables.of, kinds)
     values: tuple[tuple[str, Literal["counter", "gauge"], str, float], ...] = (
         (

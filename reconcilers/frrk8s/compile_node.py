@@ -97,7 +97,7 @@ def given_objects(
     context: NodeContext,
     held: Mapping[str, Objects],
 ) -> ObjectsOfNode:
-    """Return the FRRConfigurations and fed objects to compile; ``held`` are the last good of feeds."""
+    """Return the FRRConfigurations and fed objects to compile; ``held`` are last good ones of feeds."""
     table, feeds = dialect.tables.of(FRR_CONFIGURATION), context.feeds
     replaced: dict[str, list[Problem]] = {}
     refs: set[ObjectRef] = set()

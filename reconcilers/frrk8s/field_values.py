@@ -43,7 +43,7 @@ def shown_vrf(vrf: str) -> str:
 
 
 def prefix(text: str) -> Prefix:
-    """Return the value of a prefix field: its network. Raises `ValueError` naming the rule.
+    """Return the value of a prefix field of an FRRConfiguration: its network. Raises `ValueError`.
 
     An object names most of its prefixes several times, and may have 100,000.
     """
@@ -58,7 +58,7 @@ def prefix(text: str) -> Prefix:
 
 
 def prefixes_of(texts: Sequence[str], pieces: Pieces) -> Slices[list[Prefix] | None]:
-    """Return the values of a prefix field: the networks, in slices; None if one is invalid."""
+    """Return the values of an FRRConfiguration's prefix field, in slices; None if one is invalid."""
     networks: list[Prefix] = []
     for start in range(0, len(texts), BATCH_PIECES):
         some = texts[start : start + BATCH_PIECES]
@@ -76,7 +76,7 @@ def prefixes_of(texts: Sequence[str], pieces: Pieces) -> Slices[list[Prefix] | N
 
 
 def address(text: str) -> str:
-    """Return the value of an address field in canonical form. Raises `ValueError` naming the rule."""
+    """Return the value of an address field of an FRRConfiguration, canonical. Raises `ValueError`."""
     try:
         parsed = ipaddress.ip_address(canonical_address(text))
     except ValueError as error:
@@ -103,7 +103,7 @@ def bfd_profile(spec: ProfileSpec) -> BfdProfile:
 
 
 def is_interface(text: str) -> bool:
-    """True if the value of a field ``sourceaddress`` is the name of an interface."""
+    """True if the value of an FRRConfiguration's ``sourceaddress`` is the name of an interface."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

@@ -107,7 +107,7 @@ class SessionStates:
         self._last: dict[tuple[str, str], tuple[Instance, Peer, tuple[str, str], NodeObject]] = {}
 
     def rows(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
-        """Yield the BGPSessionState that the node writes for each session of FRR-k8s's."""
+        """Yield the BGPSessionState that the node writes for each session of the dialect."""
         sessions = {(session.instance, session.name): session for session in context.sessions}
         instances = {instance.name: instance for instance in context.intent.instances.all(snapshot)}
         last, self._last = self._last, {}

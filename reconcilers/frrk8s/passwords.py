@@ -21,7 +21,7 @@ Resolve: TypeAlias = Callable[[PasswordRef, SecretValue | None], Resolved]
 
 
 def password_of(secret: Secret | None) -> SecretValue | str:
-    """Return the password in a basic-auth Secret, or the Secret's defect, without the password."""
+    """Return the password in a Secret for FRR-k8s (basic-auth), or the Secret's defect."""
     if secret is None:
         return f"does not exist, or may not be read ({SECRET.name} of type {PASSWORD_TYPE})"
     if secret.type != PASSWORD_TYPE:
@@ -34,7 +34,7 @@ def password_of(secret: Secret | None) -> SecretValue | str:
 
 
 def unresolved_passwords(compiled: Compiled, resolve: Resolve) -> list[tuple[NeighborPart, str]]:
-    """Return the neighbours whose password is not in its Secret, each with the reason."""
+    """Return FRRConfigurations' neighbours whose password is not in its Secret, with the reason."""
     missing = []
     for part in compiled.passwords:
         ref = part.session.password

@@ -17,7 +17,7 @@ class InvalidSelector(Exception):  # noqa: N818  the name is the condition
 
 
 def prefix_rule(selector: PrefixSelector, origin: ObjectRef | None) -> PrefixRule:
-    """Return the rule of a prefix selector with ``ge`` and ``le``. Raises `InvalidSelector`."""
+    """Return the rule of an FRRConfiguration's prefix selector. Raises `InvalidSelector`."""
     try:
         family, nlri = prefix(selector.prefix)
     except ValueError as error:

@@ -42,7 +42,7 @@ class RawMeaning(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def raw_meaning(text: str) -> RawMeaning:
-    """Parse raw configuration (``spec.raw``). Sections are known by their first lines, as FRR does."""
+    """Parse an FRRConfiguration's raw configuration: sections are known by their first lines."""
     reader = _Reader()
     for number, raw in enumerate(text.splitlines(), 1):
         line = " ".join(raw.split())

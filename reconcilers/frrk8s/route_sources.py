@@ -39,7 +39,7 @@ class ConfiguredPrefixSource:
         key: Key,
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
-        """Yield the routes that one FRRConfiguration contributes."""
+        """Yield the routes that one FRRConfiguration contributes to route sets."""
         origin = _origin(context, key)
         for route_set in rules:
             for routes in route_set.exports.get(key, ()):
@@ -55,7 +55,7 @@ class ConfiguredPrefixSource:
         rules: Sequence[RouteSet],
         prefixes: AbstractSet[Prefix],
     ) -> Iterator[Contributed]:
-        """Yield the routes to some prefixes that one FRRConfiguration contributes."""
+        """Yield the routes to some prefixes that one FRRConfiguration contributes to route sets."""
         origin = _origin(context, key)
         for route_set in rules:
             for routes in route_set.exports.get(key, ()):
@@ -77,7 +77,7 @@ def _object(key: Key) -> tuple[ObjectRef, str]:
 
 
 def node_ref(node: str) -> ObjectRef:
-    """Return the reference to a Node: the object of the routes from the source that is its kernel."""
+    """Return the reference to a Node, which is the object of kernel routes in the route source."""
     return ObjectRef("Node", "", node)
 
 

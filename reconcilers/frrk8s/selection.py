@@ -54,5 +54,5 @@ class ObjectSelections(OfTables[ObjectSelection]):
 
 
 def selector_errors(row: FRRConfiguration) -> list[FieldError]:
-    """Return why the nodeSelector of an FRRConfiguration is invalid; nothing if it is valid."""
+    """Return the selector errors for which the selection of an FRRConfiguration has no node."""
     return [error for error in row.invalid if error.path.startswith(SELECTOR)]

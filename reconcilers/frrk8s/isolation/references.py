@@ -23,14 +23,14 @@ class Providers:
                 self._prefixes.setdefault(vrf, Counter()).update(prefixes)
 
     def remove(self, member: IsolatedObject) -> None:
-        """Remove an object that references may have as provider."""
+        """Remove an object as a provider of referents for others, in isolation."""
         self._count.subtract(member.provided)
         for vrf, prefixes in member.routed.items():
             self._prefixes[vrf].subtract(prefixes)
             self._known.pop(vrf, None)
 
     def has(self, wanted: Iterable[Hashable]) -> bool:
-        """True if all referents have a provider."""
+        """True if all referents have a provider among isolation's objects."""
         return all(self._count[vrf] > 0 for vrf in wanted)
 
     def prefixes(self, member: IsolatedObject) -> dict[str, frozenset[Prefix]]:
@@ -65,7 +65,7 @@ class References:
         self._suspects = {user.ref: user for users in self._users.values() for user in users}
 
     def unresolved(self) -> list[IsolatedObject]:
-        """Return the objects whose references are found unresolved since the last call."""
+        """Return the objects whose references isolation finds unresolved since the last call."""
         suspects, self._suspects = self._suspects, {}
         return [
             suspect
@@ -74,7 +74,7 @@ class References:
         ]
 
     def remove(self, objects: Iterable[IsolatedObject]) -> None:
-        """Remove objects; the references to them are looked at again."""
+        """Remove objects from isolation; the references to them are looked at again."""
         for member in objects:
             del self._objects[member.ref]
             self._providers.remove(member)

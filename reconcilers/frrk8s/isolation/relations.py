@@ -27,7 +27,7 @@ class JointRelations:
             self.referents.update(_named(name, of_feed.referents))
 
     def beside(self, environment: AbstractSet[ObjectRef]) -> _Beside:
-        """Return an empty set of objects, which relations of all feeds, joined, bring into conflict."""
+        """Return an empty set of objects for isolation, with the joint relations of all feeds."""
         return _Beside(
             {
                 ref: beside

@@ -118,7 +118,7 @@ def _key(spec: Neighbor, vrf: str, path: str, findings: UnitFindings) -> Neighbo
 def accepted_prefixes(
     unit: Unit, spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings, pieces: Pieces
 ) -> Slices[frozenset[PrefixRule] | None]:
-    """Return the rules of the prefixes that a neighbour may send (``toReceive``); None accepts all."""
+    """Compile the prefixes that one object accepts from a neighbour to rules; None accepts all."""
     allowed = spec.to_receive.allowed
     if allowed.mode == "all":
         return None

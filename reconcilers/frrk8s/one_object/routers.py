@@ -41,7 +41,7 @@ from resources.frrk8s.frrconfiguration import Router
 
 
 def compile_unit(unit: Unit, elsewhere: VrfPrefixes, pieces: Pieces) -> Slices[Compiled]:
-    """Compile the routers and BFD profiles of one unit, in slices of prefixes and neighbours.
+    """Compile the routers and BFD profiles of one object, in slices of prefixes and neighbours.
 
     ``elsewhere`` has the prefixes of the VRFs of other units of the node.
     """
@@ -230,7 +230,7 @@ class _Compiler:
 
 
 def routed_vrfs(unit: Unit) -> dict[str, frozenset[Prefix]]:
-    """Return the prefixes of each VRF that one unit has a router of; invalid prefixes are ignored."""
+    """Return the prefixes of each VRF that one object has a router of; invalid ones are ignored."""
     routed: dict[str, set[Prefix]] = {}
     for router in unit.row.spec.bgp.routers:
         prefixes = routed.setdefault(vrf_name(router.vrf), set())
@@ -243,7 +243,7 @@ def routed_vrfs(unit: Unit) -> dict[str, frozenset[Prefix]]:
 
 
 def imported_elsewhere(unit: Unit) -> frozenset[str]:
-    """Return the VRFs that the routers of one unit import and that it has no router of."""
+    """Return the VRFs that the routers of one object import and that it has no router of."""
     routers = unit.row.spec.bgp.routers
     imported = {vrf_name(imported.vrf) for router in routers for imported in router.imports}
     if not imported:

@@ -187,7 +187,7 @@ def password(
 def hold_and_keepalive(
     spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings
 ) -> tuple[int, int]:
-    """Return the hold time and keepalive time of the session with a neighbour, in seconds."""
+    """Return the hold time and keepalive time of one object's session with a neighbour, in seconds."""
     if spec.hold_time is None and spec.keepalive_time is None:
         return HOLD_TIME, KEEPALIVE_TIME
     hold = _duration(spec.hold_time, key, f"{path}.holdTime", findings)
@@ -220,7 +220,7 @@ def _duration(text: str | None, key: NeighborKey, path: str, findings: UnitFindi
 
 
 def connect_time(spec: Neighbor, key: NeighborKey, path: str, findings: UnitFindings) -> int:
-    """Return the pause before the session with a neighbour is tried again, in seconds."""
+    """Return the pause before one object's session with a neighbour is tried again, in seconds."""
     where = f"{path}.connectTime"
     time = _duration(spec.connect_time, key, where, findings)
     if time is None:
