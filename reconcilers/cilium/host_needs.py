@@ -27,7 +27,7 @@ from statedb import Snapshot
 
 
 def is_host_needed(dialect: Dialect, snapshot: Snapshot, node: str) -> bool:
-    """True if Cilium's objects need the host: they refer to interfaces, or a router ID is of one."""
+    """True if Cilium's objects need the host: interfaces that they refer to, or for a router ID."""
     tables = dialect.tables
     return _is_router_id_needed(tables, snapshot, node) or _are_interfaces_needed(
         tables.of(ADVERTISEMENT).all(snapshot),

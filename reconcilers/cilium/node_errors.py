@@ -57,7 +57,7 @@ def errors_of(
 
 
 def listener_errors(instances: Sequence[str], listen_errors: Mapping[str, str | None]) -> Errors:
-    """Return the errors of a node's instances that cannot listen."""
+    """Return the errors of a node's NodeConfig for instances that cannot listen."""
     return [
         (name, f"spec.bgpInstances[{index}].localPort: {error}")
         for index, name in enumerate(instances)

@@ -76,7 +76,7 @@ def addresses_of(cilium_node: CiliumNode | None) -> tuple[str, ...]:
 
 
 def preferring(node: Node, chosen: Sequence[str]) -> Node:
-    """Return a node whose addresses within the prefixes ``chosen`` come first, in their order.
+    """Return a node's facts with the addresses within the prefixes ``chosen`` first, in their order.
 
     An address that is chosen by itself is used also where the node does not report it.
     """

@@ -27,7 +27,7 @@ COUNTS: Final = frozenset({"routeCount"})
 """Members of the status that change with every Service."""
 
 
-def statuses(
+def report_status(
     dialect: Dialect, snapshot: Snapshot, context: ReportContext
 ) -> Iterable[ObjectStatus]:
     """Report the status of this node's CiliumBGPNodeConfig; nothing where the node has none."""
@@ -103,4 +103,4 @@ def _of_node(dialect: Dialect, snapshot: Snapshot, node: str) -> ObjectRef | Non
     return None if stored is None else ObjectRef(NODE_CONFIG.name, "", node)
 
 
-STATUSES: Final = ReportedStatuses((NODE_CONFIG,), statuses, _of_node)
+STATUSES: Final = ReportedStatuses((NODE_CONFIG,), report_status, _of_node)

@@ -20,7 +20,7 @@ def cluster_config_name(policy: str) -> str:
 
 
 def advertisement_name(policy: str, asn: int, neighbor: str | None = None) -> str:
-    """Return the name, and label value, of a virtual router's or neighbor's Advertisement."""
+    """Return the name, and label value, of a v1 virtual router's or neighbor's Advertisement."""
     parts = [f"bgpp-{policy}-{asn}"]
     if neighbor is not None:
         parts.append(_address(neighbor))

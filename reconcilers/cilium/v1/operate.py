@@ -29,7 +29,7 @@ class Translation(NamedTuple):
 def translation(
     objects: Objects, policies: Mapping[str, CiliumBGPPeeringPolicy], view: ClusterView
 ) -> Translation:
-    """Generate the objects of v2 for v1's policies; written in this order they reset no session."""
+    """Generate the operator's objects of v2 for v1's policies, in an order that resets no session."""
     _, translated = with_translated(objects, policies, view)
     stored: dict[ObjectRef, Resource] = {
         object_ref(row): row

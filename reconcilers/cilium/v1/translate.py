@@ -109,7 +109,7 @@ def translate(policies: Iterable[CiliumBGPPeeringPolicy], view: ClusterView) -> 
 def merged(
     written: CiliumBGPNodeConfigOverride | None, translated: CiliumBGPNodeConfigOverride
 ) -> CiliumBGPNodeConfigOverride:
-    """Return a user's override with the instances that it lacks of a translated policy."""
+    """Return a user's NodeConfigOverride with the instances that it lacks of a translated policy."""
     if written is None:
         return translated
     present = {instance.name for instance in written.spec.bgp_instances}
