@@ -71,7 +71,7 @@ class NodeRules(msgspec.Struct, frozen=True):
     """Why the node advertises nothing, or None."""
 
     def pool_of(self, family: Family, nlri: bytes) -> str | None:
-        """Return the pool with an address, given as its host route, or None."""
+        """Return the pool, and so the advertisement rules, of an address as host route, or None."""
         prefixes = self.pools.get(family, {})
         for length in self.lengths.get(family, ()):
             pool = prefixes.get(aggregate(nlri, length))
@@ -97,7 +97,7 @@ class PeerRules(NamedTuple):
 
 
 def node_rules(objects: Objects, withheld: Withheld | None) -> NodeRules:
-    """Compile the rules of a node's pools and BGPAdvertisements, in which nothing was found."""
+    """Compile the advertisement rules of a node: of pools and BGPAdvertisements without findings."""
     pools: dict[Family, dict[bytes, str]] = {}
     for pool in objects.pools:
         for entry in blocks(pool):

@@ -12,14 +12,14 @@ from typing import Final
 
 from reconcilers.frrk8s.passwords import password_of
 from reconcilers.metallb.conflicts import conflicts
-from reconcilers.metallb.objects import Objects, problem_of_objects, vrf_of
+from reconcilers.metallb.objects import Objects, problem_of_objects
 from reconcilers.model import ObjectRef, Problem, ref_to
 from reconcilers.sliced_work import Pieces, Slices, finish
 from resources.core import Secret
 from resources.errors import FieldError, as_written
 from resources.frrk8s.communities import UnknownNotationError, parse_community
 from resources.meta import ObjectKey
-from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.bgppeer import BGPPeer, vrf_of
 from resources.metallb.kinds import (
     BGP_ADVERTISEMENT,
     BGP_PEER,

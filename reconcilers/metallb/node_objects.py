@@ -79,7 +79,7 @@ def configuration_state(snapshot: Snapshot, context: NodeObjectContext, merging:
 def service_status(
     snapshot: Snapshot, context: NodeObjectContext, service: ObjectRef
 ) -> Iterator[NodeObject]:
-    """Yield the ServiceBGPStatus that a node writes for a Service, if it has a BGPPeer for it."""
+    """Yield the ServiceBGPStatus that a node writes for a Service that it advertises to BGPPeers."""
     peers = peers_of_service(snapshot, context.intent, service)
     if not peers:
         return

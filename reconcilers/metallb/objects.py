@@ -1,13 +1,12 @@
-"""MetalLB's objects of one node, their problems, and what their fields mean. Pure."""
+"""MetalLB's objects of one node, and their problems. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from reconcilers.model import ObjectRef, Problem, ProblemCategory, ref_to
-from resources.addresses import canonical_address
 from resources.kind import Kind
 from resources.metallb import kinds
 from resources.metallb.bfdprofile import BFDProfile
@@ -23,9 +22,6 @@ def problem_of_objects(
 ) -> Problem:
     """Return a problem of MetalLB's objects, which are sorted; the field is in the first one."""
     return Problem(tuple(sorted(set(refs))), field, message, category=category)
-
-
-DEFAULT_VRF: Final = "default"
 
 
 class Objects(NamedTuple):
@@ -69,15 +65,3 @@ class Objects(NamedTuple):
     def aliases(self) -> dict[str, str]:
         """Return the values of communities by their names, of the Community objects of a node."""
         return {a.name: a.value for row in self.communities for a in row.spec.communities}
-
-
-def vrf_of(peer: BGPPeer) -> str:
-    """Return the VRF of a BGPPeer object; empty for the default one, however it is written."""
-    return "" if peer.spec.vrf == DEFAULT_VRF else peer.spec.vrf
-
-
-def end_of(peer: BGPPeer) -> str:
-    """Return the address of a BGPPeer object in canonical form, or its interface."""
-    return (
-        canonical_address(peer.spec.peer_address) if peer.spec.peer_address else peer.spec.interface
-    )

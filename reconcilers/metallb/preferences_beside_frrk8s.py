@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from reconcilers.dialect import Contributed, Translated
 from reconcilers.frrk8s.field_values import Prefix, address, prefix, vrf_name
 from reconcilers.metallb.advertisement_rules import AdvertisementRule, PeerRules
-from reconcilers.metallb.objects import Objects, end_of, vrf_of
+from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.services import ServiceState, contributions
 from reconcilers.metallb.translation import ADVERTISEMENT_FIELDS, configuration_of
 from reconcilers.model import ObjectRef
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.neighbor import Advertise, AllowedOut, LocalPrefPrefixes, Neighbor
-from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.bgppeer import BGPPeer, end_of, vrf_of
 from speaker.nlri import prefix_to_text
 
 Watched: TypeAlias = Mapping[str, frozenset[Prefix]]
@@ -65,7 +65,7 @@ Given: TypeAlias = Mapping[tuple[ObjectRef, str], frozenset[Prefix]]
 
 
 def given(states: Iterable[ServiceState], rules: Mapping[str, PeerRules], watch: Watched) -> Given:
-    """Return the watched prefixes with local preferences of Services; ``rules`` are by BGPPeer."""
+    """Return the watched prefixes to which Services give preferences, too; ``rules`` are by BGPPeer."""
     prefixes_of: dict[tuple[ObjectRef, str], set[Prefix]] = defaultdict(set)
     of_peers = [(name, rules[name]) for name in watch if name in rules]
     for state in states:

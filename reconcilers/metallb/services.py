@@ -48,7 +48,7 @@ class ServiceState(NamedTuple):
 
     @property
     def ref(self) -> ObjectRef:
-        """The Service that MetalLB's steps decide on."""
+        """The reference to the Service of which MetalLB's rules decide."""
         return ObjectRef("Service", *self.service.key)
 
 
@@ -68,7 +68,7 @@ class Decision(NamedTuple):
 def service_state(
     service: Service, slices: Iterable[EndpointSlice], node: str, load_balancer_class: str
 ) -> ServiceState:
-    """Return the state of a Service for MetalLB's steps; ``slices`` are its EndpointSlices."""
+    """Return the state of a Service for MetalLB's decision; ``slices`` are its EndpointSlices."""
     addresses = tuple(HostRoute(*host_route(text)) for text in service.load_balancer_addresses)
     withheld = _not_ours(service, load_balancer_class)
     return ServiceState(service, addresses, withheld, _endpoints(service, slices, node))
@@ -100,7 +100,7 @@ def _endpoints(service: Service, slices: Iterable[EndpointSlice], node: str) -> 
 
 
 def decide(state: ServiceState, rules: NodeRules) -> Decision:
-    """Return the BGPAdvertisements of a Service on this node, or why MetalLB does not advertise it."""
+    """Decide by which BGPAdvertisements this node advertises a Service, or why it does not."""
     if state.withheld is not None:
         return Decision((), state.withheld)
     pools = {rules.pool_of(*address) for address in state.addresses}

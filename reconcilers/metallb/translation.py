@@ -11,7 +11,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from reconcilers.metallb.objects import end_of, vrf_of
 from resources.addresses import canonical_address
 from resources.frrk8s.frrconfiguration import (
     BfdProfile,
@@ -26,7 +25,7 @@ from resources.frrk8s.neighbor import (
     SecretReference,
 )
 from resources.metallb.bfdprofile import BFDProfile
-from resources.metallb.bgppeer import BGPPeer, timers
+from resources.metallb.bgppeer import BGPPeer, end_of, timers, vrf_of
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 _ROUTER: Final = "spec.bgp.routers"

@@ -8,7 +8,12 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from resources.addresses import address_errors, interface_errors, router_id_errors
+from resources.addresses import (
+    address_errors,
+    canonical_address,
+    interface_errors,
+    router_id_errors,
+)
 from resources.crds.schema_markers import ATOMIC_MAP, SchemaPart, doc
 from resources.durations import NANOSECONDS, duration_errors, parse_duration
 from resources.empty_fields import empty_is_absent
@@ -24,6 +29,7 @@ from resources.passwords import password_error
 from resources.secret_value import SecretValue
 
 DEFAULT_PORT: Final = 179
+DEFAULT_VRF: Final = "default"
 _MAX_SECONDS: Final = 65535
 _IMMUTABLE: SchemaPart = {
     "x-kubernetes-validations": [
@@ -138,6 +144,18 @@ class BGPPeer(MetalLBObject, frozen=True, kw_only=True):
     """One peer."""
 
     spec: BGPPeerSpec
+
+
+def vrf_of(peer: BGPPeer) -> str:
+    """Return the VRF of a BGPPeer; empty for the default one, however it is written."""
+    return "" if peer.spec.vrf == DEFAULT_VRF else peer.spec.vrf
+
+
+def end_of(peer: BGPPeer) -> str:
+    """Return the address of a BGPPeer in canonical form, or its interface."""
+    return (
+        canonical_address(peer.spec.peer_address) if peer.spec.peer_address else peer.spec.interface
+    )
 
 
 class Timers(NamedTuple):

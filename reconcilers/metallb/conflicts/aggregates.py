@@ -60,7 +60,10 @@ class Aggregates:
         return self._valid.too_wide(4, four) | self._valid.too_wide(6, six)
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
-        """Yield an advertisement's problems of too wide aggregates, by pool."""
+        """Yield an advertisement's problems of too wide aggregates.
+
+        With its first pool, and each pool that has none so far.
+        """
         if not isinstance(row, BGPAdvertisement):
             return
         valid = self._valid

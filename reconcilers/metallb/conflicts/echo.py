@@ -94,7 +94,7 @@ class Echo:
             yield from self._pools_of(number)
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        """Iterate over the objects with which one makes a conflict of echo mode and IPv6 pool."""
+        """Iterate over the objects with which one is in conflict for echo mode and an IPv6 pool."""
         match row:
             case BFDProfile() if row.spec.echo_mode:
                 for name, peer in self._peers[row.metadata.name].items():

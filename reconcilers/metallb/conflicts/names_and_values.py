@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from reconcilers.metallb.conflicts.problem_texts import MAX_LISTED_OBJECTS, listed_values
-from reconcilers.metallb.objects import DEFAULT_VRF, end_of, problem_of_objects, vrf_of
+from reconcilers.metallb.objects import problem_of_objects
 from reconcilers.model import ObjectRef, Problem
 from resources.enumeration import enumerate_some
-from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.bgppeer import DEFAULT_VRF, BGPPeer, end_of, vrf_of
 from resources.metallb.community import Community
 from resources.metallb.objects import MetalLBObject
 
@@ -40,7 +40,7 @@ class NamesAndValues:
             self._taken.setdefault(claim.key, {}).setdefault(claim.value, []).append((ref, claim))
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        """Iterate over the objects that give a name another value."""
+        """Iterate over the objects that are in conflict with another one for the value of a name."""
         for claim in _claims(ref, row):
             for value, others in self._taken.get(claim.key, {}).items():
                 if value != claim.value:

@@ -71,7 +71,7 @@ class Overlaps:
                     yield own, other
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:  # noqa: ARG002
-        """Yield a problem of a pool with another one that overlaps it, and the number of the others."""
+        """Yield a problem of a pool with another pool that overlaps it, and how many others do."""
         entries: dict[ObjectRef, tuple[str, str]] = {}
         for own, span in self._pairs(ref):
             entries.setdefault(span.pool, (own.entry.text[:64], span.entry.text[:64]))

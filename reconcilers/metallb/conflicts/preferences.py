@@ -42,7 +42,7 @@ class Preferences:
         """Accepted advertisements that differ from another, whatever the pools of both."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
-        """Add a BGPAdvertisement with its local preference, or an IPAddressPool."""
+        """Add a BGPAdvertisement with its local preference, or a pool, to the rule of a conflict."""
         if isinstance(row, IPAddressPool):
             self._pools |= 1 << self._valid.number_of[ref]
         elif isinstance(row, BGPAdvertisement) and self._differ:
@@ -54,7 +54,7 @@ class Preferences:
             self._advertisements |= 1 << number
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        """Iterate over advertisements of other local preference, with a pool from each other."""
+        """Iterate over advertisements of differing local preference; with a pool, among each other."""
         if not self._differ:
             return
         valid, against = self._valid, 0

@@ -133,7 +133,7 @@ class ValidObjects:
 
 
 def differing_preferences(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, int]:
-    """Return for each valid advertisement the others of another local preference for a pool's prefix.
+    """Return for each of the valid advertisements the others that give a prefix another preference.
 
     Of a version of IP. Two give none of a peer's prefixes another one if their aggregates differ in
     length, nor if they name peers and have none in common. A set has the keys of ``rows``; empty
