@@ -163,7 +163,7 @@ _OF_BFD: Final[
 def of_agent(
     dialect: Frrk8sDialect, context: MetricsContext
 ) -> Iterator[CompatMetric | CompatHistogram | None]:
-    """Yield the metrics (``frrk8s_*``) of FRR-k8s's daemon and of FRR's exporter."""
+    """Yield the compatibility metrics of FRR-k8s's daemon and of FRR's exporter (``frrk8s_*``)."""
     sessions = [session for session in context.sessions if session.peer.dialect == context.dialect]
     yield from session_metrics(PREFIX, sessions)
     yield from bfd_metrics(PREFIX, sessions, context)
@@ -171,7 +171,7 @@ def of_agent(
 
 
 def session_metrics(prefix: str, sessions: Iterable[Session]) -> Iterator[CompatMetric | None]:
-    """Yield the metrics of FRR's exporter about BGP sessions, ``frrk8s_*`` or of MetalLB."""
+    """Yield the compatibility metrics of FRR's exporter about BGP sessions, also for MetalLB."""
     labelled = [(_labels(session), session.status) for session in sessions]
     for name, kind, text, read in _OF_SESSION:
         samples = [(labels, float(read(status))) for labels, status in labelled]
@@ -182,7 +182,7 @@ def session_metrics(prefix: str, sessions: Iterable[Session]) -> Iterator[Compat
 def bfd_metrics(
     prefix: str, sessions: Iterable[Session], context: MetricsContext
 ) -> Iterator[CompatMetric | None]:
-    """Yield the metrics of FRR's exporter about BFD sessions, ``frrk8s_*``; peers may share one."""
+    """Yield the compatibility metrics of FRR's exporter about BFD sessions; peers may share one."""
     intent, snapshot = context.intent, context.snapshot
     rows: dict[tuple[str, ...], tuple[BfdSession, BfdCounters | None]] = {}
     for session in sessions:
@@ -200,7 +200,7 @@ def bfd_metrics(
 def client_metrics(
     prefix: str, kinds: Iterable[Kind[Any]], context: MetricsContext
 ) -> Iterator[CompatMetric]:
-    """Yield the metrics (``frrk8s_*``, or MetalLB's) about the objects that are read."""
+    """Yield the compatibility metrics of FRR-k8s about the objects that are read, also for MetalLB."""
     tables = map(context.tables.of, kinds)
     values: tuple[tuple[str, Literal["counter", "gauge"], str, float], ...] = (
         (

@@ -27,7 +27,7 @@ from reconcilers.frrk8s.explain import EXPLANATION
 from reconcilers.frrk8s.host_needs import HOST_NEEDS
 from reconcilers.frrk8s.log_level import LOG_LEVEL
 from reconcilers.frrk8s.merge import Merger
-from reconcilers.frrk8s.node_objects import WRITTEN_OBJECTS, NodeState, SessionStates
+from reconcilers.frrk8s.node_objects import WRITTEN_OBJECTS, NodeStateObject, SessionStateObjects
 from reconcilers.frrk8s.operate import OPERATION
 from reconcilers.frrk8s.options import AUTO, Frrk8sClusterOptions, Frrk8sOptions
 from reconcilers.frrk8s.reported_sessions import REPORTED_ADVERTISEMENTS, REPORTED_SESSIONS
@@ -131,8 +131,8 @@ class Frrk8sDialect(Dialect):
         self.originated = SortedPrefixes()
         of_node = options if isinstance(options, Frrk8sOptions) else Frrk8sOptions()
         self.blocked = Blocked(tables, of_node)
-        self.node_state = NodeState()
-        self.session_states = SessionStates()
+        self.node_state = NodeStateObject()
+        self.session_states = SessionStateObjects()
         self.sources: tuple[RouteSource, ...] = (ConfiguredPrefixSource(),)
 
     def _has_effect(self, reason: str) -> bool:

@@ -33,7 +33,7 @@ NANOSECONDS: Final = 1_000_000_000
 
 
 def vrf_name(text: str) -> str:
-    """Return the VRF that a field of an FRRConfiguration names; the default one is the empty text."""
+    """Return the value of an FRRConfiguration's VRF field; the default VRF is the empty text."""
     return "" if text == DEFAULT_VRF else text
 
 

@@ -50,7 +50,7 @@ MAX_REASONS: Final = 3
 
 
 @final
-class NodeState:
+class NodeStateObject:
     """Computes the FRRNodeState; the texts stay while nothing has changed."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class NodeState:
         self._running: tuple[object, str] = (None, "")
 
     def row(self, snapshot: Snapshot, context: NodeObjectContext) -> NodeObject:
-        """Return the FRRNodeState that the node writes."""
+        """Return the node's FRRNodeState object."""
         intent = context.intent
         instances = [r for r in intent.instances.all(snapshot) if r.dialect == context.dialect]
         peers = [r for r in intent.peers.all(snapshot) if r.dialect == context.dialect]
@@ -100,14 +100,14 @@ class NodeState:
 
 
 @final
-class SessionStates:
+class SessionStateObjects:
     """Computes the BGPSessionStates; while a session is as before, its object is that of before."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], tuple[Instance, Peer, tuple[str, str], NodeObject]] = {}
 
     def rows(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
-        """Yield the BGPSessionState that the node writes for each session of the dialect."""
+        """Yield the node's BGPSessionState objects: one for each session of FRR-k8s's dialect."""
         sessions = {(session.instance, session.name): session for session in context.sessions}
         instances = {instance.name: instance for instance in context.intent.instances.all(snapshot)}
         last, self._last = self._last, {}
@@ -143,7 +143,7 @@ def _session_state(
 
 
 def peer_name(peer: Peer) -> str:
-    """Return a peer as a BGPSessionState names it: IPv6 addresses in full, with hyphens for colons."""
+    """Return a peer as node objects of FRR-k8s name it: IPv6 in full, with hyphens for colons."""
     if peer.address is None:
         return peer.interface or peer.name
     return ipaddress.ip_address(peer.address).exploded.replace(":", "-")
