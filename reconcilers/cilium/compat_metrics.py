@@ -34,7 +34,7 @@ OWN_KINDS: Final = frozenset(kind.name for kind in KINDS)
 def of_agent(
     _dialect: CiliumDialect, context: MetricsContext
 ) -> Iterator[CompatMetric | CompatHistogram | None]:
-    """Yield the metrics (``cilium_bgp_control_plane_*``) of Cilium's agent."""
+    """Yield the compatibility metrics of Cilium's agent (``cilium_bgp_control_plane_*``)."""
     up = CompatMetric(
         f"{AGENT}session_state",
         "gauge",
@@ -99,7 +99,7 @@ def _labels(session: Session) -> tuple[str, ...]:
 def of_operator(
     _dialect: CiliumDialect, context: OperatorMetricsContext
 ) -> Iterator[CompatMetric | CompatHistogram | None]:
-    """Yield the metrics (``cilium_bgp_control_plane_*``) of Cilium's operator."""
+    """Yield the compatibility metrics of Cilium's operator (``cilium_bgp_control_plane_*``)."""
     errors = CompatMetric(
         f"{OPERATOR}reconcile_errors_total",
         "counter",

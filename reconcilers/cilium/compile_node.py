@@ -95,7 +95,7 @@ class NodeConfiguration:
         elif config is not None:
             next_fields = self._options.next_fields
             result.problems.extend(_without_effect(objects, name, next_fields=next_fields))
-            compiled = v2.compile_node_config(
+            compiled = v2.compile_instances(
                 config,
                 v2.Context(
                     node=nodes.get(name),

@@ -71,8 +71,8 @@ class CompiledNode(NamedTuple):
     problems: list[Problem]
 
 
-def compile_node_config(config: CiliumBGPNodeConfig, context: Context) -> CompiledNode:
-    """Compile a CiliumBGPNodeConfig to instances, peers and route sets."""
+def compile_instances(config: CiliumBGPNodeConfig, context: Context) -> CompiledNode:
+    """Compile the instances of a CiliumBGPNodeConfig, with their peers and route sets."""
     compiled = CompiledNode([], [], {}, [])
     ref = ObjectRef("CiliumBGPNodeConfig", "", config.metadata.name)
     sets: dict[bytes, RouteSet | None] = {}

@@ -76,7 +76,7 @@ def sessions_down(
     sessions: Iterable[tuple[tuple[str, str], str]],
     generation: int | None,
 ) -> Condition:
-    """Return the error condition of sessions that do not come up: (instance, peer), and the reason."""
+    """Return the condition of a node's errors in sessions that stay down: (instance, peer), and why."""
     message = _message([(key[0], f"peer {key[1]}: {reason}") for key, reason in sessions])
     return Condition(ref, SESSIONS_DOWN, True, "SessionNotEstablished", message, generation)
 

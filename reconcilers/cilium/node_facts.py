@@ -69,7 +69,7 @@ def _merged(node: Node | None, cilium_node: CiliumNode) -> Node:
 
 
 def addresses_of(cilium_node: CiliumNode | None) -> tuple[str, ...]:
-    """Return all addresses of a node in its CiliumNode, including Cilium's interfaces."""
+    """Return a node's addresses among the facts in its CiliumNode, Cilium's interfaces included."""
     if cilium_node is None:
         return ()
     return tuple(address.ip for address in cilium_node.spec.addresses if address.ip)

@@ -33,12 +33,12 @@ class RouterSettings(NamedTuple):
 
 
 def annotation_key(asn: int) -> str:
-    """Return the key of a Node's annotation for a virtual router."""
+    """Return the key of Cilium's annotation of Nodes for a virtual router of v1."""
     return f"{PREFIX}{asn}"
 
 
 def router_settings(annotations: Mapping[str, str], asn: int) -> RouterSettings:
-    """Parse the annotation of a Node for the virtual router of an AS. Raises `AnnotationError`."""
+    """Parse Cilium's annotation of a Node for an AS's virtual router. Raises `AnnotationError`."""
     key = annotation_key(asn)
     router_id, local_port = None, None
     ignored = []
@@ -54,7 +54,7 @@ def router_settings(annotations: Mapping[str, str], asn: int) -> RouterSettings:
 
 
 def unreadable_keys(annotations: Mapping[str, str]) -> list[str]:
-    """Return the annotations of a Node for virtual routers that name no AS number."""
+    """Return Cilium's annotations of a Node for virtual routers that name no AS number."""
     return [
         key
         for key in sorted(annotations)
