@@ -32,7 +32,7 @@ SERVICES_PER_SLICE: Final = 200
 def of_agent(
     dialect: MetalLBDialect, context: MetricsContext
 ) -> Iterator[CompatMetric | CompatHistogram | None]:
-    """Yield the metrics (``metallb_*``) of MetalLB's speaker."""
+    """Yield the compatibility metrics of MetalLB's speaker (``metallb_*``)."""
     sessions = [
         session
         for session in context.sessions

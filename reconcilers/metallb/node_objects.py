@@ -50,7 +50,7 @@ OWN_KINDS: Final = frozenset(kind.name for kind in metallb.CONFIGURATION)
 
 
 def configuration_state(snapshot: Snapshot, context: NodeObjectContext, merging: str) -> NodeObject:
-    """Return the ConfigurationState that a node writes; ``merging`` is the dialect that merges.
+    """Return the node's ConfigurationState object; ``merging`` is the dialect that merges.
 
     It is Invalid for what stops the objects of this node.
     """
@@ -79,7 +79,7 @@ def configuration_state(snapshot: Snapshot, context: NodeObjectContext, merging:
 def service_status(
     snapshot: Snapshot, context: NodeObjectContext, service: ObjectRef
 ) -> Iterator[NodeObject]:
-    """Yield the ServiceBGPStatus that a node writes for a Service that it advertises to BGPPeers."""
+    """Yield the node's ServiceBGPStatus object of a Service, if it is advertised to a BGPPeer."""
     peers = peers_of_service(snapshot, context.intent, service)
     if not peers:
         return

@@ -63,5 +63,5 @@ class Objects(NamedTuple):
         return Objects(*kept)
 
     def aliases(self) -> dict[str, str]:
-        """Return the values of communities by their names, of the Community objects of a node."""
+        """Return the values of communities by their names, of MetalLB's Community objects of a node."""
         return {a.name: a.value for row in self.communities for a in row.spec.communities}

@@ -12,13 +12,13 @@ from resources.secret_value import decode_withheld, encode_withheld
 
 
 def encoded(objects: api.Objects) -> bytes:
-    """Return MetalLB's objects as JSON to store, kind by kind; of a password only that there is one."""
+    """Return MetalLB's objects as stored state, JSON by kind; of a password only that there is one."""
     of_kinds = Objects.of(objects.items())
     return msgspec.json.encode(tuple(of_kinds), enc_hook=encode_withheld)
 
 
 def decoded(octets: bytes) -> api.Objects:
-    """Return MetalLB's objects that an earlier process stored. Raises ValueError."""
+    """Return MetalLB's objects from the stored state of an earlier process. Raises ValueError."""
     shape: Any = Objects
     try:
         objects: Objects = msgspec.json.decode(octets, type=shape, dec_hook=decode_withheld)
