@@ -1,4 +1,4 @@
-"""Route sets of neighbours, and the route source of configured prefixes.
+"""Route sets of FRR-k8s's neighbours, whose names stay while routes change. Pure.
 
 A set is not named after its routes: a changed prefix is a change of the set, and costs what the objects
 with it cost. Neighbours share a set while every object advertises the same to them.
