@@ -2,8 +2,8 @@
 
 Pure. One ClusterConfig per policy, one PeerConfig per neighbor, one Advertisement per virtual router
 and one per neighbor with attributes of its own, and overrides for the annotations of Nodes. What v2
-cannot express is dropped, with a note. Instances and peers have the names that `compile_node` gives them,
-so that the migration of a node resets no session.
+cannot express is dropped, with a note. Instances and peers have the names that `compile_node` gives
+them, so that the migration of a node resets no session.
 """
 
 from __future__ import annotations
