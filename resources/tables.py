@@ -74,5 +74,5 @@ class Tables:
 
     @property
     def resources(self) -> tuple[Table[Any], ...]:
-        """The tables of all kinds."""
+        """The tables of all kinds of resources."""
         return tuple(self._by_kind.values())

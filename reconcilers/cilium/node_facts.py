@@ -76,7 +76,7 @@ def addresses_of(cilium_node: CiliumNode | None) -> tuple[str, ...]:
 
 
 def preferring(node: Node, chosen: Sequence[str]) -> Node:
-    """Return a node's facts with the addresses within the prefixes ``chosen`` first, in their order.
+    """Return the facts of a Cilium node with addresses within the prefixes ``chosen`` first, in order.
 
     An address that is chosen by itself is used also where the node does not report it.
     """

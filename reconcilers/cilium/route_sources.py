@@ -34,7 +34,7 @@ class CiliumServiceSource(ServiceSource):
         context: NodeContext,
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
-        """Yield the addresses of one Service that entries of Advertisements select."""
+        """Yield what the route source of Services has of one: addresses that Advertisements select."""
         addresses = services.service_addresses(service, slices, context.node, self._options)
         for route_set in rules:
             yield from services.contributions(addresses, route_set)

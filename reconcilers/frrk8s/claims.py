@@ -192,7 +192,7 @@ def _of_profile(unit: Unit, part: ProfilePart) -> Iterator[tuple[Subject, Claim]
 
 
 def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve, node: str) -> list[Problem]:
-    """Return the problems of a unit beside conflicting claims: by itself, and of its references.
+    """Return the problems of a unit that are no conflict of claims: its own, and of its references.
 
     ``node`` lacks what is missing; empty where the same is reported of several nodes.
     """

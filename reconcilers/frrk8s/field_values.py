@@ -103,7 +103,7 @@ def bfd_profile(spec: ProfileSpec) -> BfdProfile:
 
 
 def is_interface(text: str) -> bool:
-    """True if the value of an FRRConfiguration's ``sourceaddress`` is the name of an interface."""
+    """True if the field value ``sourceaddress`` is the name of an interface, no address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

@@ -49,7 +49,7 @@ def _address(text: str) -> str:
 
 
 def running_neighbors(value: Mapping[str, Any]) -> Iterator[ReportedPeers]:
-    """Yield the neighbors that an FRRNodeState reports as running. Raises msgspec.ValidationError."""
+    """Yield the neighbors whose sessions an FRRNodeState reports. Raises msgspec.ValidationError."""
     status = msgspec.convert(value.get("status") or {}, FRRNodeStateStatus)
     if not status.running_config:
         return

@@ -34,7 +34,7 @@ class MetalLBServiceSource(ServiceSource):
         context: NodeContext,
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed | Rejected]:
-        """Yield the addresses of one MetalLB Service, or their aggregates."""
+        """Yield what MetalLB's route source has of one Service: its addresses, or their aggregates."""
         translated = [
             (rule.name, of_peers) for rule in rules if (of_peers := rules_of(rule)) is not None
         ]

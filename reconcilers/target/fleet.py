@@ -31,7 +31,7 @@ BURST: Final = 20.0
 
 
 def count_interval(nodes: int) -> float:
-    """Return the longest wait of a number in a fleet of so many nodes, in seconds."""
+    """Return the longest pause between writes of a number, in seconds, in a fleet of so many nodes."""
     return min(nodes * COUNT_SECONDS_PER_NODE, LONGEST_COUNT_SECONDS)
 
 

@@ -51,7 +51,7 @@ class ObjectsBeside:
         self._rules = _rules(valid, environment)
 
     def take(self, ref: ObjectRef) -> None:
-        """Add a MetalLB object to all rules of conflicts; one of another dialect has no effect."""
+        """Add an object to all rules of conflicts; an object that is not MetalLB's has no effect."""
         row = self._rows.get(ref)
         if row is not None:
             for rule in self._rules:
