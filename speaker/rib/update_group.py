@@ -8,6 +8,7 @@ get its own routes back: only a member that a change comes from gets octets of i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, Generic, TypeVar
 
 from speaker.nlri import Family
@@ -93,10 +94,9 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
     # ---------------------------------------------------------------- changes
 
     def export_changes(
-        self,
-        changes: Mapping[Family, TableChanges],
+        self, changes: Mapping[Family, TableChanges]
     ) -> Iterator[tuple[M, UpdateBatch]]:
-        """Yield the UPDATEs for each member, from the table before the changes to the one after."""
+        """Return the UPDATEs for each member, from the table before the changes to the one after."""
         initial = self.initial_table
         if initial is not None:
             initial.note(changes)
@@ -112,10 +112,10 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
                 self._encode_add_path(family, changed.prefixes(), counts, all_paths)
             elif changed.best and self._counts is not None:
                 self._encode_changes(family, changed.best, batches, private)
-        if all_paths and initial is not None:
-            yield from _addressed(initial.members, all_paths, {})
-        if self._counts is not None:
-            yield from _addressed(self.members, batches + all_paths, private)
+        early = () if initial is None else _addressed(initial.members, all_paths, {})
+        if self._counts is None:
+            return iter(early)
+        return chain(early, _addressed(self.members, batches + all_paths, private))
 
     def _counts_of(self, family: Family) -> dict[SourceSession, int]:
         """Return the exported prefixes of a family; before the first member, its own."""

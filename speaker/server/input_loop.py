@@ -180,12 +180,19 @@ class InputLoop:
 
     def _plan(self) -> None:
         """Schedule the end of this turn and the next deadline, where they are due."""
-        if not self._planned and (self._sent_early or self._engine.updates_pending):
+        if self._planned:
+            self._arm()
+        elif self._sent_early or self._engine.updates_pending:
             self._planned = True
             assert self.loop is not None  # noqa: S101  nothing is planned before start
             self.loop.call_soon(self._end_turn)
-        elif not self._planned and self.trace_links.contexts:
-            # Nothing is sent: what is sent later has other causes.
+            self._arm()
+        else:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Nothing is sent: what is sent later has other causes."""
+        if self.trace_links.contexts:
             self.trace_links.contexts.clear()
         self._arm()
 
@@ -194,7 +201,9 @@ class InputLoop:
         if self.loop is not None:
             if self._engine.updates_pending:
                 self._send_updates()
-            self._plan()
+                self._plan()
+            else:
+                self._rest()
 
     def _send_updates(self) -> None:
         if self.monitored:
