@@ -6,6 +6,7 @@ they come) and `ApiAction` (work that a POST requests); the server knows none by
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -111,15 +112,21 @@ class NoBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ApiAction(msgspec.Struct, frozen=True, kw_only=True):
     """Work that a POST requests.
 
-    ``run`` returns the items once the work is done. It raises `UnavailableError` where it cannot be
-    done at present, `NotFoundError` or `BadRequestError`.
+    ``run`` returns the items once the work is done: a function where nothing is waited for, a
+    coroutine function otherwise. It raises `UnavailableError` where it cannot be done at present,
+    `NotFoundError` or `BadRequestError`.
     """
 
     path: str
     """For example ``/v1/verify``."""
     kind: str
     """Of the list, for example ``DriftList``."""
-    run: Callable[[Any], Awaitable[Sequence[Any]]]
+    run: Callable[[Any], Sequence[Any]] | Callable[[Any], Awaitable[Sequence[Any]]]
     """Called with the body of the request."""
     body: type = NoBody
     """The type of the body, which is decoded strictly from JSON."""
+
+    async def perform(self, body: object) -> Sequence[Any]:
+        """Run, and return the items."""
+        items = self.run(body)
+        return await items if inspect.isawaitable(items) else items

@@ -37,6 +37,7 @@ def _is_fault(record: logging.LogRecord) -> bool:
 # Any client could fill the log: each malformed request is a traceback of the library.
 server_logger.addFilter(_is_fault)
 
+Direct = Callable[[bytes], bytes | None]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -56,8 +57,12 @@ async def close_server(server: asyncio.Server) -> None:
 class Connections:
     """The connections of one server."""
 
-    def __init__(self, *, timed: bool = True) -> None:
-        """Without ``timed`` a request and an answer may take any time."""
+    def __init__(self, direct: Direct | None = None, *, timed: bool = True) -> None:
+        """Without ``timed`` a request and an answer may take any time.
+
+        ``direct`` answers octets that are one whole request; with None the server gets the connection.
+        """
+        self.direct = direct
         self.timed = timed
         self._open: dict[object, _Connection] = {}
         """By the server's protocol, the oldest first."""
@@ -124,6 +129,8 @@ class _Connection(asyncio.Protocol):
     def __init__(self, connections: Connections, inner: asyncio.Protocol) -> None:
         self._connections = connections
         self.inner = inner
+        self._direct = connections.direct
+        """None once the server has had a part of a request, or the client does not read."""
         self.answering = False
         """Whether the request is complete."""
         self._transport: asyncio.Transport | None = None
@@ -147,7 +154,13 @@ class _Connection(asyncio.Protocol):
         self._end_after(ANSWER_SECONDS)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on (asyncio)."""
+        """Answer, or pass on (asyncio)."""
+        if self._direct is not None and self._paused_at is None and self._transport is not None:
+            answer = self._direct(data)
+            if answer is not None:
+                self._transport.write(answer)
+                return
+        self._direct = None
         self.inner.data_received(data)
 
     def eof_received(self) -> bool | None:

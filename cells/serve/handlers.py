@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import importlib.metadata
 import socket
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from cells.api.model import API_VERSION, Envelope, ErrorItem
+from cells.api.model import ErrorItem
 from cells.api.resource import (
     ApiAction,
     ApiFile,
@@ -28,12 +26,12 @@ from cells.api.resource import (
     ApiResource,
     ApiStream,
     BadRequestError,
-    NotFoundError,
     PlainError,
     Query,
-    UnavailableError,
 )
 from cells.observability.http_connections import Connections, close_server
+from cells.serve.answers import REFUSED, body_of, encode, head, listed, refusal, refused
+from cells.serve.direct_actions import DirectActions
 from speaker.api import Limited
 from speaker.server import SlicedReader
 
@@ -43,6 +41,9 @@ SLICE = 200
 MAX_BODY: Final = 16 * 1024 * 1024
 """Octets of the body of a POST."""
 
+IDLE_SECONDS: Final = 365 * 86_400.0
+"""Between two requests of a connection, which makes room for others while it is idle."""
+
 T = TypeVar("T")
 
 JSON: Final = "application/json"
@@ -50,9 +51,7 @@ LINES: Final = "application/jsonl"
 EVENTS: Final = "text/event-stream"
 """Server-sent events (HTML Living Standard, 9.2)."""
 
-VERSION: Final = importlib.metadata.version("waggle-bgp")
-
-_encoder = msgspec.json.Encoder()
+_encode_lines: Final = msgspec.json.Encoder().encode_lines
 
 
 class Listener:
@@ -71,7 +70,7 @@ class Listener:
         self._stream_tasks: set[asyncio.Task[Any]] = set()
         """The tasks of the streams."""
         self._reader = SlicedReader()
-        self._connections = Connections(timed=False)
+        self._connections = Connections(DirectActions(actions).answer, timed=False)
         """Of the socket; another listener has its own bounds."""
         self._server: asyncio.Server | None = None
         app = web.Application(client_max_size=MAX_BODY, middlewares=(self._counted, *middlewares))
@@ -88,6 +87,8 @@ class Listener:
         self._runner = web.AppRunner(
             app,
             access_log=None,
+            # A connection may have requests that this library does not see.
+            keepalive_timeout=IDLE_SECONDS,
             handle_signals=False,
             # A client that leaves cancels its stream, which may have nothing to send for hours.
             handler_cancellation=True,
@@ -133,14 +134,13 @@ class Listener:
         async with aclosing(self._reader.read(iter(answer))) as slices:
             try:
                 first = await anext(slices, None)
-            except BadRequestError as error:
-                return _refusal(400, "BadRequest", str(error), resource.kind)
-            except NotFoundError as error:
-                return _refusal(404, "NotFound", str(error), resource.kind)
+            except REFUSED as error:
+                return _answer(*refused(error, resource.kind))
             if first is None:
-                return _answer(resource.kind, (), resource.notes(), resource.problems(True))
-            head = _head(resource.kind, resource.problems(False))
-            return await _stream(request, head, first, slices, answer)
+                empty = listed(resource.kind, (), resource.notes(), resource.problems(True))
+                return _answer(200, empty)
+            members = head(resource.kind, resource.problems(False))
+            return await _stream(request, members, first, slices, answer)
 
     async def _get_plain(self, plain: ApiPlain, request: web.Request) -> web.StreamResponse:
         try:
@@ -148,14 +148,14 @@ class Listener:
         except PlainError as error:
             return web.Response(status=error.status, text=f"{error}\n")
         if not isinstance(answer, Iterator):
-            return web.Response(body=_encoder.encode(answer) + b"\n", content_type=JSON)
+            return web.Response(body=encode(answer) + b"\n", content_type=JSON)
         response = web.StreamResponse(headers={"Content-Type": JSON})
         await response.prepare(request)
         start = b"["
         async with aclosing(self._reader.read(answer)) as slices:
             async for items in slices:
                 # Waits while the client does not read.
-                await response.write(start + _encoder.encode(items)[1:-1])
+                await response.write(start + encode(items)[1:-1])
                 start = b","
         # An empty list is null, as Go encodes it.
         await response.write(b"null\n" if start == b"[" else b"]\n")
@@ -179,7 +179,7 @@ async def _follow(stream: ApiStream, request: web.Request) -> web.StreamResponse
     is_browser = EVENTS in request.headers.get("Accept", "")
     headers = {"Content-Type": EVENTS if is_browser else LINES, "Cache-Control": "no-store"}
     response = web.StreamResponse(headers=headers)
-    encode = _events if is_browser else _encoder.encode_lines
+    encode = _events if is_browser else _encode_lines
     await response.prepare(request)
     try:
         async with aclosing(answer) as groups:
@@ -198,7 +198,7 @@ async def _follow(stream: ApiStream, request: web.Request) -> web.StreamResponse
 
 def _events(items: Sequence[Any]) -> bytes:
     """Encode items as server-sent events; a comment if there are none."""
-    return b"".join(b"data: " + _encoder.encode(item) + b"\n\n" for item in items) or b":\n\n"
+    return b"".join(b"data: " + encode(item) + b"\n\n" for item in items) or b":\n\n"
 
 
 async def _get_file(file: ApiFile, _: web.Request) -> web.Response:
@@ -211,52 +211,30 @@ def _read(
     """Return what a resource reads for a request, or the refusal."""
     for key in request.query:
         if key not in parameters:
-            return _refusal(400, "BadRequest", f"unknown parameter {key}", kind)
+            return _answer(400, refusal("BadRequest", f"unknown parameter {key}", kind))
     try:
         return read(request.query)
-    except BadRequestError as error:
-        return _refusal(400, "BadRequest", str(error), kind)
-    except NotFoundError as error:
-        return _refusal(404, "NotFound", str(error), kind)
+    except REFUSED as error:
+        return _answer(*refused(error, kind))
 
 
 async def _post(action: ApiAction, request: web.Request) -> web.StreamResponse:
+    kind = action.kind
     for key in request.query:
-        return _refusal(400, "BadRequest", f"unknown parameter {key}", action.kind)
+        return _answer(400, refusal("BadRequest", f"unknown parameter {key}", kind))
     if "Origin" in request.headers or "Sec-Fetch-Site" in request.headers:
         # The socket may be forwarded to a person's host, where any site can send a POST to it.
-        return _refusal(403, "Forbidden", "an action is not for pages of a browser", action.kind)
+        reason = "an action is not for pages of a browser"
+        return _answer(403, refusal("Forbidden", reason, kind))
     try:
-        body: Any = msgspec.json.decode(await request.read() or b"{}", type=action.body)
-        return _answer(action.kind, await action.run(body))
-    except (msgspec.DecodeError, BadRequestError) as error:
-        return _refusal(400, "BadRequest", str(error), action.kind)
-    except NotFoundError as error:
-        return _refusal(404, "NotFound", str(error), action.kind)
-    except UnavailableError as error:
-        return _refusal(503, "Unavailable", str(error), action.kind)
+        items = await action.perform(body_of(action, await request.read()))
+        return _answer(200, listed(kind, items))
+    except REFUSED as error:
+        return _answer(*refused(error, kind))
 
 
-def _answer(
-    kind: str, items: Sequence[Any], notes: Sequence[str] = (), problems: Sequence[str] = ()
-) -> web.Response:
-    envelope = Envelope[Any](
-        kind=kind,
-        generated_at=_now(),
-        items=list(items),
-        version=VERSION,
-        notes=list(notes) or msgspec.UNSET,
-        problems=list(problems) or msgspec.UNSET,
-    )
-    return web.Response(body=_encoder.encode(envelope), content_type=JSON)
-
-
-def _refusal(status: int, code: str, message: str, kind: str) -> web.Response:
-    errors = [ErrorItem(code=code, message=message)]
-    envelope = Envelope[Any](
-        kind=kind, generated_at=_now(), items=[], errors=errors, version=VERSION
-    )
-    return web.Response(status=status, body=_encoder.encode(envelope), content_type=JSON)
+def _answer(status: int, body: bytes) -> web.Response:
+    return web.Response(status=status, body=body, content_type=JSON)
 
 
 def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
@@ -273,30 +251,19 @@ def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
     return Limited(items, limit)
 
 
-def _head(kind: str, problems: Sequence[str]) -> dict[str, Any]:
-    """Return the envelope without its items."""
-    head = {"apiVersion": API_VERSION, "kind": kind, "generatedAt": _now(), "errors": []}
-    head["version"] = VERSION
-    return head | ({"problems": problems} if problems else {})
-
-
 async def _stream(
     request: web.Request,
-    head: dict[str, Any],
+    members: dict[str, Any],
     first: Sequence[Any],
     others: AsyncGenerator[Sequence[Any]],
     listed: Limited[Any],
 ) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": JSON})
     await response.prepare(request)
-    await response.write(_encoder.encode(head)[:-1] + b',"items":[' + _encoder.encode(first)[1:-1])
+    await response.write(encode(members)[:-1] + b',"items":[' + encode(first)[1:-1])
     async for items in others:
         # Waits while the client does not read.
-        await response.write(b"," + _encoder.encode(items)[1:-1])
+        await response.write(b"," + encode(items)[1:-1])
     await response.write(b'],"truncated":true}\n' if listed.truncated else b"]}\n")
     await response.write_eof()
     return response
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)

@@ -25,7 +25,7 @@ def refusal(request: web.Request, *, dotless: bool = False) -> web.Response | No
 
     ``dotless`` admits names without a dot, which no foreign site can have.
     """
-    if not _is_own(request.headers.get("Host"), dotless=dotless):
+    if not is_own(request.headers.get("Host"), dotless=dotless):
         text = "this host's answers are at http://localhost or its address\n"
         return web.Response(status=MISDIRECTED, text=text)
     headers = request.headers
@@ -34,7 +34,7 @@ def refusal(request: web.Request, *, dotless: bool = False) -> web.Response | No
     return None
 
 
-def _is_own(host: str | None, *, dotless: bool) -> bool:
+def is_own(host: str | None, *, dotless: bool) -> bool:
     """Whether a ``Host`` is an address, which no name leads to, or this host. None: no browser."""
     if host is None:
         return True

@@ -10,6 +10,7 @@ from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.instance import Instance
 from speaker.nlri import Family
 from speaker.peer.engine_context import EngineContext
+from speaker.rib.local_routes import LOCAL
 
 
 class EngineViews:
@@ -55,6 +56,12 @@ class EngineViews:
         known = self._instance(instance)
         name = None if peer is None else known.peer(peer).name
         return Routes(views.available(known, family, prefixes, name))
+
+    def originates(self, instance: str, family: Family, nlri: bytes) -> bool:
+        """Return whether a prefix is a local route of the Loc-RIB. Raises `UnknownName`."""
+        table = self._instance(instance).outbound.loc.tables.get(family)
+        best = None if table is None else table.best(nlri)
+        return best is not None and best.source is LOCAL
 
     def _established(self, instance: str, peer: str | None) -> list[EstablishedPeer]:
         """Return the Established peers of an instance by name, or one. Raises `UnknownName`."""

@@ -261,6 +261,10 @@ class Speaker(ConfigurationReads):
         self._inputs.trace_links.note()
         self._inputs.feed_at_once(UpdateRoutes(instance, None, changes))
 
+    def originates(self, instance: str, family: Family, nlri: bytes) -> bool:
+        """Return whether a prefix, as on the wire, was announced by `update_local`."""
+        return self._engine.views.originates(instance, family, nlri)
+
     def set_collectors(self, collectors: Sequence[BmpCollector]) -> None:
         """Connect to these monitoring stations and to no others (BMP, RFC 7854).
 

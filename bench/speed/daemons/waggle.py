@@ -68,6 +68,7 @@ class Waggle(Contender):
     def prepare_switches(self) -> None:
         # The router imports its server for the first client; where there is none it takes no memory.
         self.request(b"GET /v1/peers?refused=at-once HTTP/1.1\r\nHost: x\r\n\r\n", 400)
+        self._close()  # changes have a connection of their own (`cells.serve.direct_actions`)
 
     def __exit__(self, *exc: object) -> None:
         """End the router, and the connection to its socket."""

@@ -110,13 +110,13 @@ def test_routes_that_cut_the_node_off_wait_for_approval(monkeypatch: pytest.Monk
                 "1 routes are not installed, as the node does not reach the API server"
                 in (node.status[1])
             )
-            (item,) = await approve.run(NoBody())
+            (item,) = await approve.perform(NoBody())
             assert item.prefix == BAD
             await until(lambda: BAD in agent.routes)
             # The API server is not reached: what is reached now is as it is.
             await until(lambda: node.check.reached == {DNS})
             assert BAD in agent.routes
-            assert await approve.run(NoBody()) == []
+            assert await approve.perform(NoBody()) == []
 
     asyncio.run(scenario())
 

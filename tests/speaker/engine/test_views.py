@@ -126,6 +126,18 @@ def test_routes_come_in_the_order_of_the_prefixes() -> None:
     }
 
 
+def test_a_route_of_a_peer_alone_is_not_originated() -> None:
+    hub = lab()
+    hub.routes({PREFIXES[2]: None})
+    views = hub.engine.views
+    (_, known), (_, of_peers), (_, absent) = (
+        prefix_to_wire(text) for text in (PREFIXES[1], PREFIXES[2], ABSENT[0])
+    )
+    assert list(views.routes_available(INSTANCE, IPV4_UNICAST, [of_peers]))
+    found = [views.originates(INSTANCE, IPV4_UNICAST, nlri) for nlri in (known, of_peers, absent)]
+    assert found == [True, False, False]
+
+
 def test_a_view_is_read_in_slices_between_which_the_tables_may_change() -> None:
     hub = lab(add_path="none")
     own = {f"10.{100 + (n >> 8)}.{n & 255}.0/24": RouteAttributes() for n in range(1000)}

@@ -174,31 +174,28 @@ class RouterApi:
         )
 
     def _announce(self, body: Announce) -> Sequence[PrefixChangeItem]:
-        return [self._change(body.prefixes, attributes(body))]
-
-    def _change(self, prefixes: list[str], value: RouteAttributes | None) -> PrefixChangeItem:
+        value = attributes(body)
         changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
-        for text in prefixes:
+        for text in body.prefixes:
             family, nlri = _to_wire(text)
-            if value is not None:
-                check_next_hop_of(family, value.next_hop)
+            check_next_hop_of(family, value.next_hop)
             changes.setdefault(family, {})[nlri] = value
         self._speaker.update_local(INSTANCE, changes)
-        return PrefixChangeItem(changed=len(prefixes))
+        return [PrefixChangeItem(changed=len(body.prefixes))]
 
     def _withdraw(self, body: Withdraw) -> Sequence[PrefixChangeItem]:
         """Withdraw prefixes; prefixes that the router does not originate are in ``absent``."""
-        wanted: dict[Family, dict[bytes, str]] = {}
-        for text in body.prefixes:
-            family, nlri = _to_wire(text)
-            wanted.setdefault(family, {})[nlri] = text
+        changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
         absent: list[str] = []
-        for family, texts in wanted.items():
-            views = self._speaker.routes_available(INSTANCE, family, list(texts))
-            own = {_to_wire(view.prefix)[1] for view in views if not view.peer}
-            absent += [text for nlri, text in texts.items() if nlri not in own]
-        present = set(body.prefixes) - set(absent)
-        return [msgspec.structs.replace(self._change(list(present), None), absent=absent)]
+        wanted = dict.fromkeys(body.prefixes)
+        for text in wanted:
+            family, nlri = _to_wire(text)
+            if self._speaker.originates(INSTANCE, family, nlri):
+                changes.setdefault(family, {})[nlri] = None
+            else:
+                absent.append(text)
+        self._speaker.update_local(INSTANCE, changes)
+        return [PrefixChangeItem(changed=len(wanted) - len(absent), absent=absent)]
 
     def _of_peer(self, name: str, body: type[P], perform: Callable[[str, P], object]) -> ApiAction:
         """Return an action on a neighbour, whose session is the answer."""
@@ -216,7 +213,7 @@ class RouterApi:
 def _action(
     name: str, kind: str, body: type[B], perform: Callable[[B], Sequence[Any]]
 ) -> ApiAction:
-    async def run(request: B) -> Sequence[Any]:
+    def run(request: B) -> Sequence[Any]:
         try:
             return perform(request)
         except UnknownName as error:
