@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice, repeat
+from itertools import islice, repeat
 from typing import Final, TypeVar
 
 from speaker.errors import Truncated
@@ -52,11 +52,12 @@ class PrefixTable(dict[bytes, V]):
             parts = fields.decoded()
         except Truncated:
             return 0
-        counts = list(map(len, parts))
-        count, size = sum(counts), len(self)
-        of_prefixes = chain.from_iterable(map(repeat, values, counts))
         # One lookup for each prefix, not two: most of the time of a full table is spent here.
-        deque(map(self.setdefault, chain.from_iterable(parts), of_prefixes), maxlen=0)
+        put, size, count = self.setdefault, len(self), 0
+        for keys, value in zip(parts, values, strict=True):
+            count += len(keys)
+            for key in keys:
+                put(key, value)
         if len(self) - size != count:
             # A dictionary keeps the order of insertion: the new prefixes are its last ones.
             while len(self) > size:
