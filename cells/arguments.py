@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from cells.safe_text import escape
+from cells.version import version
 
 EXIT_USAGE = 2
 
@@ -143,14 +144,11 @@ def _flags_behind(
 
 
 class _Version(argparse.Action):
-    """Prints the version. It is read only then, as the library of metadata is slow to import."""
+    """Prints the version."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        import importlib.metadata
-
-        version = importlib.metadata.version("waggle-bgp")
         detail = f" ({self.const()})" if self.const else ""
-        sys.stdout.write(f"{parser.prog} {version}{detail}\n")
+        sys.stdout.write(f"{parser.prog} {version()}{detail}\n")
         parser.exit()
 
 

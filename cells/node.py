@@ -5,7 +5,6 @@ An agent works for one node; its name is determined here and nowhere else.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import resource
 import socket
@@ -19,6 +18,7 @@ from cells.api.resource import ApiResource
 from cells.hive import SettingError, Wiring
 from cells.observability.process_attributes import ProcessAttributes
 from cells.options import NodeOptions
+from cells.version import version
 from reconcilers.report.node_objects.place import Pod
 
 STATM: Final = Path("/proc/self/statm")
@@ -39,7 +39,6 @@ class ThisNode:
 
 def process_resource(node: ThisNode) -> ApiResource:
     """Return the path of the process, as the kernel accounts for it."""
-    version = importlib.metadata.version("waggle-bgp")
     started = datetime.fromtimestamp(int(time.time()), UTC)
 
     def read() -> ProcessItem:
@@ -47,7 +46,7 @@ def process_resource(node: ThisNode) -> ApiResource:
         pages = int(STATM.read_text().split()[1])
         return ProcessItem(
             node=node.name,
-            version=version,
+            version=version(),
             pid=os.getpid(),
             start_time=started,
             cpu_seconds=round(usage.ru_utime + usage.ru_stime, 3),

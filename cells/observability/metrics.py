@@ -8,7 +8,6 @@ read at each scrape; only durations are recorded as they happen.
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import platform
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -29,6 +28,7 @@ from cells.hive.rounds import in_slices
 from cells.observability.collector_guard import CollectorGuard
 from cells.observability.exposition import Collected, exposition
 from cells.options import MetricsOptions
+from cells.version import version
 from reconcilers.sliced_work import Slices
 
 FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -148,8 +148,7 @@ class ProcessMetrics:
             "Constantly 1; the labels are the versions.",
             labels=["version", "python"],
         )
-        version = importlib.metadata.version("waggle-bgp")
-        build.add_metric([version, platform.python_version()], 1)
+        build.add_metric([version(), platform.python_version()], 1)
         yield build
         restarts = CounterMetricFamily(
             "waggle_task_restarts", "Restarts of a failed job.", labels=["task"]

@@ -7,7 +7,6 @@ nothing else; each loss is counted.
 
 from __future__ import annotations
 
-import importlib.metadata
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
@@ -30,6 +29,7 @@ from opentelemetry.trace.span import TraceState
 from opentelemetry.util.types import Attributes
 
 from cells.observability.span_counts import SpanCounts
+from cells.version import version
 
 QUEUE_SPANS: Final = 2048
 """Spans that wait to be sent, about 4 MB."""
@@ -156,7 +156,7 @@ class BoundedQueue(SpanProcessor):
 def resource(process: Mapping[str, str]) -> Resource:
     """Return what the spans are of, by OpenTelemetry's conventions; the environment comes first."""
     ours = {
-        "service.version": importlib.metadata.version("waggle-bgp"),
+        "service.version": version(),
         "host.name": socket.gethostname(),
         **{name: value for name, value in process.items() if value},
     }

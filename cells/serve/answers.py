@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,8 +12,9 @@ import msgspec
 
 from cells.api.model import API_VERSION, Envelope, ErrorItem
 from cells.api.resource import ApiAction, BadRequestError, NotFoundError, UnavailableError
+from cells.version import version
 
-VERSION: Final = importlib.metadata.version("waggle-bgp")
+VERSION: Final = version()
 REFUSALS: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (BadRequestError, 400, "BadRequest"),
     (NotFoundError, 404, "NotFound"),

@@ -7,7 +7,6 @@ without it. It must never change what the engine does.
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 import random
 import zlib
@@ -132,6 +131,8 @@ class Recorder:
         ``rng`` is the engine's, ``started`` Unix time at ``now`` (both in seconds), ``limit`` the
         octets of the file.
         """
+        import importlib.metadata  # of a program that records alone: it imports archives and mail
+
         self._engine = engine
         self._sink = sink
         self._left = limit
