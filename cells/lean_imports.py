@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import sys
 
-from resources.bare_packages import enter_bare
-
 UNUSED_BY_STRUCTLOG = ("greenlet", "rich")
 
 
@@ -19,6 +17,8 @@ def import_lean() -> None:
 
     Unused libraries can be imported as before. Does nothing for what is already imported.
     """
+    from resources.bare_packages import enter_bare  # --help needs none of it
+
     enter_bare("prometheus_client")
     if "structlog" in sys.modules:
         return

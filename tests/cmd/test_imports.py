@@ -45,7 +45,6 @@ OF_FLAGS = {
     "reconcilers.bfd.options",
     "reconcilers.kernel.options",
     "resources.addresses",
-    "resources.bare_packages",
     "resources.enumeration",
     "resources.errors",
     "resources.option_declarations",
