@@ -38,6 +38,8 @@ CHANGES: Final = 100
 """On a quiet router."""
 MOST: Final = 0.99
 """Of the routes: the feeder sends the last ones, fewer than 100, up to a second after the others."""
+FEW_LEFT: Final = 50
+"""A table with fewer routes is gone."""
 PLACES: Final = 1000
 """Networks whose routes are looked at."""
 POLL_SECONDS: Final = 0.005
@@ -102,30 +104,47 @@ class Lab:
         """Return the processor seconds of the contestant's processes."""
         return sum(map(_cpu, _with_children([daemon.pid for daemon in self._daemons])))
 
-    def measure(
-        self, command: str, is_done: Callable[[int], bool], *, feeder: Feeder | None = None
+    def install(self) -> Figure:
+        """Begin the session of the first feeder; the seconds from the first route to the last one.
+
+        The session begins when the router connects again, which is no work of the installation.
+        """
+        most = MOST * self._count
+        return self._measure(lambda: self._feeder.ask("enable feed"), lambda n: n >= most)
+
+    def remove(self) -> Figure:
+        """End that session; the seconds from its end until all routes are gone."""
+        return self._measure(
+            lambda: self._feeder.ask("disable feed"), lambda n: n < FEW_LEFT, from_first=False
+        )
+
+    def _measure(
+        self, act: Callable[[], object], is_done: Callable[[int], bool], *, from_first: bool = True
     ) -> Figure:
-        """Ask a feeder, by default the first one, and wait until the kernel has what it leads to."""
+        """Act, and wait until the kernel has what it leads to.
+
+        ``from_first``: the clock begins with the first change in the kernel, and not with the act.
+        """
         before, cpu = self.routes(), self.cpu()
         pause = POLL_SECONDS if self._count > FEW_ROUTES else SHORT_POLL_SECONDS
-        (feeder or self._feeder).ask(command)
-        until = time.monotonic() + LIMIT_SECONDS
-        began: float | None = None
+        acted = time.monotonic()
+        act()
+        began = None if from_first else acted
         while not is_done(count := self.routes()):
             now = time.monotonic()
             if began is None and abs(count - before) > 2:
                 began = now
-            assert now < until, f"{command}: the kernel has {count} routes"
+            assert now < acted + LIMIT_SECONDS, f"the kernel has {count} routes"
             time.sleep(pause)
         ended = time.monotonic()
         # What follows the last route is part of its work.
         time.sleep(0.3)
-        return Figure(ended - (began or ended), self.cpu() - cpu)
+        return Figure(ended - (ended if began is None else began), self.cpu() - cpu)
 
     def lose(self) -> Figure:
         """End the session of the second feeder, and wait until no route uses it."""
         address = FEEDERS[1][self._family]
-        self.measure("enable feed", lambda _: self._uses(address), feeder=self._second)
+        self._measure(lambda: self._second.ask("enable feed"), lambda _: self._uses(address))
         octets = ipaddress.ip_address(address).packed
         # All routes, as the message of a group leaves some for others to find.
         while any(octets not in (self._route(place) or b"") for place in self._places()):

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from bench.bench_fib import Results, Run
-from bench.fib.lab import Figure
+from bench.fib.lab import Figure, Lab
 from bench.fib.listener import _listen
 from speaker.nlri import prefix_to_wire
 from tests.speaker.raw import ATTRIBUTES, update
@@ -80,6 +80,61 @@ def test_the_listener_prints_the_changes_of_one_route_and_counts_the_others(
     assert counts == [["#", "500"], ["#", "1000"]]
     assert (first[1], last[1]) == ("1", "0")
     assert float(first[0]) <= float(last[0])
+
+
+class Clock:
+    """The `time` of the bench."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class OneFeeder(Lab):
+    """A lab whose kernel has the first change two seconds after a command, and the last after five."""
+
+    def __init__(self, clock: Clock, before: int, after: int) -> None:
+        self._clock, self._before, self._after = clock, before, after
+        self._count = 30_000
+        self._feeder = self  # type: ignore[assignment]
+        self._asked = float("inf")
+
+    def ask(self, text: str) -> None:
+        del text
+        self._asked = self._clock.now
+
+    def routes(self) -> int:
+        passed = self._clock.now - self._asked
+        middle = (self._before + self._after) // 2
+        return self._before if passed < 2 else self._after if passed >= 5 else middle
+
+    def cpu(self) -> float:
+        return 0.0
+
+
+def test_a_table_takes_from_its_first_route_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("bench.fib.lab.time", clock)
+    assert OneFeeder(clock, 0, 30_000).install().seconds == pytest.approx(3, abs=0.02)
+
+
+def test_the_end_of_a_session_takes_from_that_end_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("bench.fib.lab.time", clock)
+    assert OneFeeder(clock, 30_000, 0).remove().seconds == pytest.approx(5, abs=0.02)
+
+
+def test_routes_that_go_at_once_took_the_time_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("bench.fib.lab.time", clock)
+    lab = OneFeeder(clock, 30_000, 0)
+    lab.routes = lambda: 0 if clock.now - lab._asked >= 2 else 30_000  # type: ignore[method-assign]
+    assert lab.remove().seconds == pytest.approx(2, abs=0.02)
 
 
 @pytest.mark.netns
