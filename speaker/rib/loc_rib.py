@@ -221,6 +221,9 @@ class LocRib:
         table, dirty, tracks_all = self._table, self._dirty, self._tracks_all
         source = path.source
         new = several = 0
+        last: Path | tuple[Path, ...] | None = None
+        ranked: tuple[Path, ...] = ()
+        before, is_new = path, False
         for prefix in nlri:
             held = table.get(prefix)
             if held is None:
@@ -228,25 +231,23 @@ class LocRib:
                 dirty.setdefault(prefix, None)
                 new += 1
                 continue
-            if type(held) is not tuple:
-                if held.source is source:  # type: ignore[union-attr]  # narrowed by type()
-                    if held is not path:
-                        table[prefix] = path
-                        dirty.setdefault(prefix, held)  # type: ignore[arg-type]  # as above
-                    continue
-                held = (held,)  # type: ignore[assignment]  # as above
-                several += 1
-            others = [other for other in held if other.source is not source]  # type: ignore[union-attr]
-            if len(others) == len(held):  # type: ignore[arg-type]  # as above
-                new += 1
-            if others:
+            if type(held) is not tuple and held.source is source:  # type: ignore[union-attr]  # by type()
+                if held is not path:
+                    table[prefix] = path
+                    dirty.setdefault(prefix, held)  # type: ignore[arg-type]  # as above
+                continue
+            if held is not last:
+                # Neighbours in a table have the same paths, mostly.
+                last = held
+                some: tuple[Path, ...] = held if type(held) is tuple else (held,)  # type: ignore[assignment]
+                others = [other for other in some if other.source is not source]
+                is_new = len(others) == len(some)
                 ranked = order((*others, path), self.metric)
-                table[prefix] = ranked
-                after = ranked[0]
-            else:
-                table[prefix] = after = path
-            before = held[0]  # type: ignore[index]  # as above
-            if tracks_all or after is not before:
+                before = some[0]
+            new += is_new
+            several += type(held) is not tuple
+            table[prefix] = ranked
+            if tracks_all or ranked[0] is not before:
                 dirty.setdefault(prefix, before)
         self.several += several
         return new
@@ -297,21 +298,26 @@ class LocRib:
         """Withdraw prefix by prefix: the slow path."""
         table, dirty, tracks_all = self._table, self._dirty, self._tracks_all
         gone = single = 0
+        last: tuple[Path, ...] = ()
+        rest: tuple[Path, ...] = ()
         for prefix in nlri:
             held = table.get(prefix)
             if held is None:
                 continue
             if isinstance(held, tuple):
-                others = [other for other in held if other.source is not source]
-                if len(others) == len(held):
+                if held is not last:
+                    # As in `_announce_each`.
+                    last = held
+                    others = [other for other in held if other.source is not source]
+                    rest = held if len(others) == len(held) else order(others, self.metric)
+                if rest is held:
                     continue
-                if len(others) == 1:
+                if len(rest) == 1:
                     single += 1
-                    table[prefix] = after = others[0]
+                    table[prefix] = rest[0]
                 else:
-                    ranked = table[prefix] = order(others, self.metric)
-                    after = ranked[0]
-                if tracks_all or after is not held[0]:
+                    table[prefix] = rest
+                if tracks_all or rest[0] is not held[0]:
                     dirty.setdefault(prefix, held[0])
             elif held.source is source:
                 del table[prefix]

@@ -240,6 +240,21 @@ def test_a_withdrawal_of_mixed_paths_takes_the_slow_path() -> None:
     ]
 
 
+def test_neighbours_with_the_same_paths_share_their_order() -> None:
+    """A second table takes one comparison for each pair of attribute sets, not for each prefix."""
+    rib = LocRib()
+    rib.announce(PATHS[0][0], PREFIXES[:3])
+    rib.announce(PATHS[0][1], PREFIXES[3:])
+    for source in (1, 2):
+        rib.announce(PATHS[source][0], PREFIXES)
+        shared = [rib.paths(prefix) for prefix in PREFIXES]
+        assert len(shared[0]) == source + 1
+        assert len(set(map(id, shared[:3]))) == len(set(map(id, shared[3:]))) == 1
+        assert shared[0] is not shared[3]
+    rib.withdraw(SOURCES[2], PREFIXES)
+    assert len({id(rib.paths(prefix)) for prefix in PREFIXES}) == 2
+
+
 def test_prefixes_that_are_announced_again_are_not_new() -> None:
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
