@@ -101,6 +101,7 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_loss
 	@$(BIN)/python -m bench.bench_loss_live
 	@$(BIN)/python -m bench.bench_kernel
+	@$(BIN)/python -m bench.bench_kernel_turns
 	@$(BIN)/python -m bench.bench_rounds
 	@$(BIN)/python -m bench.bench_tracing --p3 5
 	@$(BIN)/python -m bench.bench_antrea

@@ -1,13 +1,16 @@
 """Forwarding of a prefix by its best paths: the next hops of the kernel. Pure.
 
-Prefixes have few different sets of best paths: each is resolved once, whatever the number of prefixes.
+A table has a set of best paths for each set of communities, ten thousands of them, and few forwarding
+classes (RFC 3031 section 2.1): sets of best paths that lead to the same gateways whatever the host's
+routes are. A class is resolved once, whatever the number of its path sets and prefixes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple, final
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias, final
+
+import msgspec
 
 from reconcilers.kernel.next_hops import Unresolved, resolve
 from reconcilers.kernel.reasons import NotInstalled, Reason
@@ -44,16 +47,28 @@ class Forwarding(NamedTuple):
         return self.next_hops is BLACKHOLE
 
 
-_LOST: Final = Forwarding()
-"""Of a path set whose peers are all lost; why it has no route is resolved when it is read, as a table
-has many path sets."""
+ForwardingKey: TypeAlias = tuple[Family, bool, tuple[BestPath, ...]]
+"""Whether packets are discarded (RFC 7999), and the paths without their communities."""
+
+
+@final
+class ForwardingClass:
+    """Path sets that are forwarded alike."""
+
+    __slots__ = ("family", "forwarding", "key", "path_sets")
+
+    def __init__(self, key: ForwardingKey, forwarding: Forwarding) -> None:
+        self.key = key
+        self.family = key[0]
+        self.forwarding = forwarding
+        self.path_sets = 0
+        """The number of path sets."""
 
 
 class Refreshed(NamedTuple):
-    """Best paths that lead to other next hops than before."""
+    """A class that leads to other next hops than before."""
 
-    paths: PathSet
-    family: Family
+    of: ForwardingClass
     before: NextHopSet | None
     after: NextHopSet | None
 
@@ -75,7 +90,10 @@ class ForwardingRules:
         self._vrfs = vrfs
         self._maximum = maximum
         self._blackhole = blackhole
-        self._known: dict[tuple[PathSet, Family], Forwarding] = {}
+        self._classes: dict[ForwardingKey, ForwardingClass] = {}
+        self._class_of: dict[Family, dict[PathSet, ForwardingClass]] = {}
+        self._hops_of: dict[tuple[BestPath, Family], dict[Hop, NextHop] | Unresolved] = {}
+        """Next hops of each path since the last `refresh`: many classes share a path."""
         self._sets: dict[NextHopSet, NextHopSet] = {}
         """Equal sets of next hops are one object."""
         self._lost: set[tuple[str, str | None]] = set()
@@ -83,60 +101,55 @@ class ForwardingRules:
 
     def of(self, paths: PathSet, family: Family) -> Forwarding:
         """Return the forwarding that the best paths of a prefix lead to."""
-        key = (paths, family)
-        known = self._known.get(key)
-        if known is None or known is _LOST:
-            known = self._known[key] = self._resolved(paths, family)
+        return self.class_of(paths, family).forwarding
+
+    def class_of(self, paths: PathSet, family: Family) -> ForwardingClass:
+        """Return the forwarding class of the best paths of a prefix."""
+        classes = self._class_of.setdefault(family, {})
+        known = classes.get(paths)
+        if known is None:
+            discards = self._blackhole and BLACKHOLE_COMMUNITY in paths.paths[0].communities
+            key = (family, discards, tuple(map(_without_communities, paths.paths)))
+            known = self._classes.get(key)
+            if known is None:
+                known = self._classes[key] = ForwardingClass(key, self._resolved(key))
+            known.path_sets += 1
+            classes[paths] = known
         return known
 
-    def __len__(self) -> int:
-        """The number of path sets that are known."""
-        return len(self._known)
+    def classes_of(self, family: Family) -> Mapping[PathSet, ForwardingClass]:
+        """Return the forwarding classes of the path sets of a family."""
+        return self._class_of.get(family, {})
 
-    def forget_others(self, used: AbstractSet[PathSet]) -> None:
-        """Forget the forwarding of path sets that no prefix has any more."""
-        self._known = {key: value for key, value in self._known.items() if key[0] in used}
-        sets = (rules_of.next_hops for rules_of in self._known.values())
-        self._sets = {
-            next_hop_set: next_hop_set for next_hop_set in sets if next_hop_set is not None
-        }
+    def forget(self, paths: PathSet, family: Family) -> None:
+        """Forget the forwarding of a path set that no prefix has any more."""
+        known = self._class_of.get(family, {}).pop(paths, None)
+        if known is not None:
+            known.path_sets -= 1
+            if not known.path_sets:
+                del self._classes[known.key]
+
+    @property
+    def classes(self) -> Iterable[ForwardingClass]:
+        """The forwarding classes of all path sets."""
+        return self._classes.values()
 
     def use_vrfs(self, vrfs: Mapping[str, str]) -> None:
         """Resolve forwarding by other VRFs of the instances, from the next `refresh` on."""
         self._vrfs = vrfs
 
-    def next_hop_sets(self) -> Iterator[NextHopSet]:
-        """Iterate over the next hops of the forwarding that path sets lead to."""
-        return (
-            rules_of.next_hops
-            for rules_of in self._known.values()
-            if rules_of.next_hops is not None
-        )
-
-    def forwardings(self, used: AbstractSet[PathSet]) -> Iterator[Forwarding]:
-        """Iterate over the forwarding that some path sets lead to."""
-        return (self.of(*key) for key in list(self._known) if key[0] in used)
-
     def refresh(self) -> list[Refreshed]:
-        """Resolve the forwarding of all path sets again; returns sets with other next hops."""
-        before, self._known = self._known, {}
+        """Resolve the forwarding of all classes again; returns classes with other next hops."""
+        used = (each.forwarding.next_hops for each in self.classes)
+        self._sets = {hops: hops for hops in used if hops is not None}
+        self._hops_of = {}
         changed = []
-        for key, old in before.items():
-            paths, family = key
-            if self._lost and self._has_lost_all(paths, old):
-                new = self._known[key] = _LOST
-            else:
-                new = self.of(paths, family)
-            if new.next_hops != old.next_hops:
-                changed.append(Refreshed(paths, family, old.next_hops, new.next_hops))
+        for each in self.classes:
+            before = each.forwarding.next_hops
+            each.forwarding = self._resolved(each.key)
+            if each.forwarding.next_hops != before:
+                changed.append(Refreshed(each, before, each.forwarding.next_hops))
         return changed
-
-    def _has_lost_all(self, paths: PathSet, before: Forwarding) -> bool:
-        """Return whether no path of a set that had next hops is used any more."""
-        if before is not _LOST and (not before.next_hops or before.next_hops == BLACKHOLE):
-            return False
-        lost = self._lost
-        return all((path.instance, path.peer) in lost for path in paths.paths)
 
     def session_lost(self, instance: str, peer: str) -> list[Refreshed]:
         """Forward by no path of a peer whose routes are being withdrawn; returns what changes."""
@@ -150,16 +163,17 @@ class ForwardingRules:
         self._lost.remove((instance, peer))
         return self.refresh()
 
-    def _resolved(self, paths: PathSet, family: Family) -> Forwarding:
-        best = paths.paths[0]
+    def _resolved(self, key: ForwardingKey) -> Forwarding:
+        family, discards, paths = key
+        best = paths[0]
         if best.local:
             text = f"instance {best.instance} originates the prefix"
             return Forwarding(why_not=NotInstalled(Reason.LOCAL, text))
-        if self._blackhole and BLACKHOLE_COMMUNITY in best.communities:
+        if discards:
             return Forwarding(next_hops=BLACKHOLE)
         hops: dict[Hop, NextHop] = {}
         unresolved = []
-        for path in paths.paths[: self._maximum]:
+        for path in paths[: self._maximum]:
             if path.local:
                 continue
             resolution = self._hops(path, family)
@@ -181,6 +195,13 @@ class ForwardingRules:
         """Return the gateways of a path, with their interfaces."""
         if (path.instance, path.peer) in self._lost:
             return Unresolved(f"the session with {path.peer} has ended")
+        key = (path, family)
+        hops = self._hops_of.get(key)
+        if hops is None:
+            hops = self._hops_of[key] = self._resolve(path, family)
+        return hops
+
+    def _resolve(self, path: BestPath, family: Family) -> dict[Hop, NextHop] | Unresolved:
         vrf = self._vrfs.get(path.instance, DEFAULT_VRF)
         resolved = resolve(path, family, vrf, self._routing)
         if isinstance(resolved, Unresolved):
@@ -192,6 +213,10 @@ class ForwardingRules:
                 return Unresolved(f"interface {hop.device} is not known")
             hops[hop] = NextHop(hop.gateway, index)
         return hops
+
+
+def _without_communities(path: BestPath) -> BestPath:
+    return msgspec.structs.replace(path, communities=()) if path.communities else path
 
 
 def _hop_order(hop: tuple[Hop, NextHop]) -> NextHop:

@@ -170,7 +170,7 @@ def _why_not(path: ReceivedPath, table: _Table) -> NotInstalled | None:
     if why is not None:
         return why
     for unresolved, reason_text in best.forwarding.unresolved:
-        if unresolved is ours:
+        if (unresolved.instance, unresolved.peer) == (ours.instance, ours.peer):
             return NotInstalled(Reason.NEXT_HOP, reason_text.message)
     if table.holder is not None:
         text = shared_table(table.routes.vrf, table.holder)

@@ -223,7 +223,6 @@ class KernelRoutes(Reconciler):
         self._resolve(networks=False)
 
     def _resolve(self, *, networks: bool) -> None:
-        self.routing.begin()
         self.wanted_tables.host_changed(networks=networks)
         self._select()
         self._track()
@@ -302,7 +301,6 @@ class KernelRoutes(Reconciler):
         peers = list(tables.peers.all(snapshot))
         self.wanted_tables.own_changed(self.wanted_tables.own.configure(rows, peers))
         names = default_route_names(peers, everywhere=self._options.default_route)
-        self.routing.begin()
         self.wanted_tables.configure(
             [
                 InstanceTable(row.name, row.vrf or DEFAULT_VRF)

@@ -45,6 +45,9 @@ class HostRoute(NamedTuple):
 class Routing(Protocol):
     """The input of the resolution of next hops. The VRF is its name; empty is the default one."""
 
+    def begin(self) -> None:
+        """Begin to resolve all next hops again: what was looked up before is followed no more."""
+
     def table_of(self, vrf: str) -> int | None:
         """Return the host's routing table for the routes of a VRF.
 
@@ -163,6 +166,9 @@ class HostRouting:
                 hops = (Hop(gateway, default.device),)
                 route = HostRoute(_DEFAULT_ROUTES[len(gateway)], hops, default.metric)
                 self._vrfs.setdefault(DEFAULT_VRF, _VrfRoutes()).add(route)
+
+    def begin(self) -> None:
+        """See `Routing`. What is looked up is not followed."""
 
     def table_of(self, vrf: str) -> int | None:
         """Return the host's routing table for the routes of a VRF; None without one of its own."""

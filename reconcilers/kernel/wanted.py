@@ -6,17 +6,18 @@ best paths lead to is computed once per set of paths (`reconcilers.kernel.forwar
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple, TypeAlias, final
 
-from reconcilers.kernel.forwarding import Forwarding, ForwardingRules
+from reconcilers.kernel.forwarding import Forwarding, ForwardingClass, ForwardingRules
 from reconcilers.kernel.martians import martian, suspects
 from reconcilers.kernel.own_prefixes import OwnPrefixes
 from reconcilers.kernel.reasons import NotInstalled, Reason
 from reconcilers.kernel.routing import Routing
 from reconcilers.kernel.writer.protocol_messages import NextHopSet
-from speaker.api.best_paths import BestPath, BestPathChange, PathSet
+from speaker.api.best_paths import NO_PATHS, BestPath, BestPathChange, PathSet
 from speaker.nlri import Family, prefix_to_text
 
 DEFAULT_ROUTE: Final = b"\0"
@@ -55,6 +56,8 @@ class InstanceRoutes:
         self._rules = rules
         self._names_default_route = names_default_route
         self._paths: dict[Family, dict[bytes, PathSet]] = {}
+        self._prefixes_of: dict[Family, dict[PathSet, int]] = {}
+        """The number of prefixes of each path set."""
         self._rejected: dict[Family, dict[bytes, NotInstalled]] = {}
         """Prefixes that are not installed whatever their next hops."""
 
@@ -65,29 +68,49 @@ class InstanceRoutes:
 
     def apply(self, change: BestPathChange) -> None:
         """Follow a change of best paths, of which an instance's wanted routes are made."""
-        family, _, after, prefixes = change
-        paths = self._paths.setdefault(family, {})
-        if after:
-            paths.update(dict.fromkeys(prefixes, after))
-            self._judge(family, prefixes)
-        else:
-            self.withdraw(family, prefixes)
+        self._set(change.family, change.prefixes, change.after)
 
     def withdraw(self, family: Family, prefixes: Collection[bytes]) -> None:
         """Forget some wanted routes of an instance."""
-        paths = self._paths.get(family, {})
-        for nlri in prefixes:
-            paths.pop(nlri, None)
+        self._set(family, prefixes, NO_PATHS)
+
+    def _set(self, family: Family, prefixes: Collection[bytes], after: PathSet) -> None:
+        paths = self._paths.setdefault(family, {})
+        number_of = self._prefixes_of.setdefault(family, {})
+        before = Counter(map(paths.get, prefixes))
+        if after:
+            paths.update(dict.fromkeys(prefixes, after))
+            number_of[after] = number_of.get(after, 0) + len(prefixes)
+            # At once: new next hops are looked up in the kernel.
+            self._rules.class_of(after, family)
+        else:
+            for nlri in prefixes:
+                paths.pop(nlri, None)
+        for known, number in before.items():
+            if known is None:
+                continue
+            number_of[known] -= number
+            if not number_of[known]:
+                del number_of[known]
+                self._rules.forget(known, family)
         self._judge(family, prefixes)
 
     def copy_into(self, other: InstanceRoutes) -> None:
         """Copy an instance's wanted routes to another object, which follows best paths as well."""
-        other._paths = {family: dict(paths) for family, paths in self._paths.items()}
+        for family, paths in self._paths.items():
+            other._paths[family] = dict(paths)
+            other._prefixes_of[family] = dict(self._prefixes_of[family])
+            for known in self._prefixes_of[family]:
+                other._rules.class_of(known, family)
         other.judge_prefixes()
 
     def clear(self) -> None:
         """Forget all wanted routes of an instance, which is gone."""
+        for family, known in self._prefixes_of.items():
+            for paths in known:
+                self._rules.forget(paths, family)
         self._paths.clear()
+        self._prefixes_of.clear()
         self._rejected.clear()
 
     def judge_prefixes(self) -> None:
@@ -103,20 +126,20 @@ class InstanceRoutes:
             self._judge(family, concerned)
         return concerned
 
-    def path_sets(self) -> set[PathSet]:
-        """Return the path sets of all wanted routes of an instance."""
-        return {paths for table in self._paths.values() for paths in table.values()}
-
     def rejected(self, family: Family) -> Mapping[bytes, NotInstalled]:
         """Return the prefixes of an instance that are not wanted whatever their next hops."""
         return self._rejected.get(family, {})
 
     def having(
-        self, family: Family, some: AbstractSet[PathSet], prefixes: Iterable[bytes]
+        self, family: Family, some: AbstractSet[ForwardingClass], prefixes: Iterable[bytes]
     ) -> list[bytes]:
-        """Return which of an instance's wanted routes have one of some path sets."""
-        get = self._paths.get(family, {}).get
-        return [nlri for nlri in prefixes if get(nlri) in some]
+        """Return which of an instance's wanted routes have path sets of some classes."""
+        get, class_of = self._paths.get(family, {}).get, self._rules.classes_of(family).get
+        return [
+            nlri
+            for nlri in prefixes
+            if (paths := get(nlri)) is not None and class_of(paths) in some
+        ]
 
     def _judge(self, family: Family, prefixes: Collection[bytes]) -> None:
         """Find the prefixes that are not installed whatever their next hops."""

@@ -11,7 +11,12 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias, final
 
-from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, Refreshed
+from reconcilers.kernel.forwarding import (
+    Forwarding,
+    ForwardingClass,
+    ForwardingRules,
+    Refreshed,
+)
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.own_prefixes import OwnPrefixes, Prefixes
 from reconcilers.kernel.reasons import shared_table
@@ -32,7 +37,6 @@ from speaker.api import (
     BestPathChange,
     BestPathItem,
     InstanceRemoved,
-    PathSet,
     SelectionEnd,
     TableBegin,
 )
@@ -47,9 +51,6 @@ FEW: Final = 100
 """Changed prefixes of a peer that are taken although the writer has enough to do."""
 LOOKED_AT: Final = 5000
 """Prefixes of a slice that looks for the routes of path sets: about two milliseconds."""
-MIN_PATH_SETS: Final = 1024
-"""Path sets of an instance that are kept before sets without prefixes are forgotten."""
-
 Changes: TypeAlias = dict[RouteTable, dict[bytes, None] | None]
 """Prefixes that changed, in an order; None is a whole table."""
 Moves: TypeAlias = dict[NextHopSet, NextHopSet | None]
@@ -71,7 +72,6 @@ class _Instance:
         self.rules = rules
         self.selected = False
         """Whether route selection after the start is complete."""
-        self.most_path_sets = MIN_PATH_SETS
         self.unseen: dict[Family, set[bytes]] = {}
         """Prefixes of before the present `TableBegin` that no change has named since."""
 
@@ -96,9 +96,9 @@ class WantedTables:
         self._changed: dict[tuple[RouteTable, str], dict[bytes, None]] = {}
         """Prefixes in the order of their changes, by table and peer; without a peer the empty name."""
         self._refreshed: dict[
-            tuple[_Instance, Family], tuple[AbstractSet[PathSet], Iterator[bytes]]
+            tuple[_Instance, Family], tuple[AbstractSet[ForwardingClass], Iterator[bytes]]
         ] = {}
-        """Path sets with other next hops, and the prefixes that `find_refreshed` is to look at."""
+        """Classes with other next hops, and the prefixes that `find_refreshed` is to look at."""
         self._whole: set[RouteTable] = set()
         """Tables that are compared whole."""
         self.moves: Moves = {}
@@ -204,8 +204,7 @@ class WantedTables:
     def forwardings(self) -> Iterator[tuple[str, Forwarding]]:
         """Yield the forwarding of each instance with wanted routes, with its name."""
         for name, instance in self._instances.items():
-            used = instance.routes.path_sets()
-            yield from ((name, result) for result in instance.rules.forwardings(used))
+            yield from ((name, each.forwarding) for each in instance.rules.classes)
 
     @property
     def selected(self) -> bool:
@@ -223,9 +222,6 @@ class WantedTables:
             match item:
                 case BestPathChange(family=family, prefixes=prefixes):
                     instance.routes.apply(item)
-                    if item.after:
-                        # At once: new next hops are looked up in the kernel.
-                        instance.rules.of(item.after, family)
                     peers = (path.peer for path in (item.after or item.before).paths)
                     self._note(instance, family, prefixes, next(peers, None) or "")
                     if instance.unseen:
@@ -245,9 +241,6 @@ class WantedTables:
                     instance.selected = True
                 case _:
                     pass
-        if len(instance.rules) > instance.most_path_sets:
-            instance.rules.forget_others(instance.routes.path_sets())
-            instance.most_path_sets = max(MIN_PATH_SETS, 2 * len(instance.rules))
 
     def _forget_unseen(self, instance: _Instance) -> None:
         """Forget the routes of before a restart that were not announced again."""
@@ -274,7 +267,8 @@ class WantedTables:
                 parts.update(dict.fromkeys(prefixes))
 
     def host_changed(self, *, networks: bool) -> None:
-        """Resolve the next hops of all wanted routes again, as the host has changed."""
+        """Resolve the next hops of all wanted routes again; ``networks``: links or addresses have changed."""
+        self._routing.begin()
         if networks:
             self._assign_tables()
             for instance in self._instances.values():
@@ -304,23 +298,21 @@ class WantedTables:
         yield from self._instances.values()
 
     def _refresh(self, stale: Iterable[tuple[_Instance, list[Refreshed]]]) -> None:
-        """Note the path sets with other next hops, and the next hops that were replaced whole."""
+        """Note the classes with other next hops, and the next hops that were replaced whole."""
         replaced: dict[NextHopSet, set[NextHopSet | None]] = {}
-        path_sets: dict[tuple[_Instance, Family], set[PathSet]] = {}
+        classes: dict[tuple[_Instance, Family], set[ForwardingClass]] = {}
         for instance, changes in stale:
             for change in changes:
-                path_sets.setdefault((instance, change.family), set()).add(change.paths)
+                classes.setdefault((instance, change.of.family), set()).add(change.of)
                 if change.before is not None:
                     replaced.setdefault(change.before, set()).add(change.after)
-        used = {
-            hops for instance in self._instances.values() for hops in instance.rules.next_hop_sets()
-        }
+        used = {result.next_hops for _, result in self.forwardings()}
         for before, after in replaced.items():
             if len(after) == 1 and before not in used and before != BLACKHOLE:
                 (self.moves[before],) = after
         if self.moves:
             self._on_moves()
-        for key, some in path_sets.items():
+        for key, some in classes.items():
             instance, family = key
             if earlier := self._refreshed.get(key):
                 some |= earlier[0]
@@ -329,7 +321,7 @@ class WantedTables:
         next(self.find_refreshed(), None)
 
     def find_refreshed(self) -> Slices[None]:
-        """Note the wanted routes whose path sets have other next hops, in slices."""
+        """Note the wanted routes whose classes have other next hops, in slices."""
         while self._refreshed:
             key, (some, rest) = next(iter(self._refreshed.items()))
             instance, family = key

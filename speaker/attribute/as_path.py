@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from struct import unpack
 from typing import Final, NamedTuple
 
 from speaker.errors import Truncated
@@ -18,6 +19,8 @@ CONFEDERATION: Final = frozenset({AS_CONFED_SEQUENCE, AS_CONFED_SET})
 MAX_ASNS: Final = 750
 """The largest number of AS numbers in an AS_PATH; the longest paths of the Internet have tens."""
 
+_FORMATS: Final = {2: "H", 4: "I"}
+"""Of an AS number, by its octets (`struct`)."""
 _BRACKETS: Final = {AS_SET: "{}", AS_CONFED_SEQUENCE: "()", AS_CONFED_SET: "[]"}
 
 
@@ -49,10 +52,7 @@ def decode_as_path(value: bytes, width: int) -> AsPath:
         total += count
         if total > MAX_ASNS:
             raise Truncated(f"more than {MAX_ASNS} AS numbers")
-        octets = reader.take(count * width)
-        asns = tuple(
-            int.from_bytes(octets[i : i + width], "big") for i in range(0, len(octets), width)
-        )
+        asns: tuple[int, ...] = unpack(f">{count}{_FORMATS[width]}", reader.take(count * width))
         if segments and segments[-1].kind == kind == AS_SEQUENCE:
             segments[-1] = Segment(kind, segments[-1].asns + asns)
         else:

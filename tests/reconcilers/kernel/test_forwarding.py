@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules
 from reconcilers.kernel.reasons import NotInstalled, Reason
-from reconcilers.kernel.routing import Hop, HostRouting
+from reconcilers.kernel.routing import Hop, HostRoute, HostRouting
 from reconcilers.kernel.writer.protocol_messages import BLACKHOLE as BLACKHOLE_HOPS
 from reconcilers.kernel.writer.protocol_messages import NextHop
 from resources.host import Host
@@ -53,7 +53,7 @@ def test_a_path_that_cannot_be_resolved_is_left_out_of_the_route() -> None:
     found = forwarding(lost, path("10.88.0.1"))
     assert found.hops == hops(("10.88.0.1", "eth0"))
     assert found.why_not is None
-    assert [(one is lost, why.message) for one, why in found.unresolved] == [
+    assert [(one == lost, why.message) for one, why in found.unresolved] == [
         (True, "10.88.0.11 is an address of this node")
     ]
 
@@ -89,14 +89,16 @@ def test_a_next_hop_may_be_unusable_for_one_family_alone() -> None:
     assert not rules.of(both, IPV6_UNICAST).next_hops
 
 
-def test_path_sets_that_no_prefix_has_are_forgotten() -> None:
+def test_a_class_that_no_path_set_is_in_is_forgotten() -> None:
     rules = ForwardingRules(HostRouting(HOST), VRFS, maximum=64, blackhole=False)
-    one, other = paths(path("10.88.0.1")), paths(path("10.88.0.2"))
-    first, second = rules.of(one, IPV4_UNICAST), rules.of(other, IPV4_UNICAST)
-    rules.forget_others({other})
-    assert len(rules) == 1
-    assert rules.of(other, IPV4_UNICAST) is second
-    assert rules.of(one, IPV4_UNICAST) is not first
+    one, marked = paths(path("10.88.0.1")), paths(path("10.88.0.1", communities=(7,)))
+    first = rules.class_of(one, IPV4_UNICAST)
+    assert rules.class_of(marked, IPV4_UNICAST) is first, "communities lead nowhere else"
+    rules.forget(one, IPV4_UNICAST)
+    assert list(rules.classes) == [first]
+    rules.forget(marked, IPV4_UNICAST)
+    assert not list(rules.classes)
+    assert rules.class_of(one, IPV4_UNICAST) is not first
 
 
 class Changing:
@@ -133,7 +135,7 @@ def test_a_host_that_changes_has_other_next_hops_for_the_paths_that_it_concerns(
     rules.of(far, IPV4_UNICAST)
     routing.present = HostRouting(Host(HOST.devices))
     (changed,) = rules.refresh()
-    assert changed.paths is far
+    assert changed.of is rules.class_of(far, IPV4_UNICAST)
     assert (changed.before, changed.after) == ((hop("10.88.0.254"),), None)
     assert not rules.refresh()
 
@@ -152,20 +154,30 @@ def test_the_paths_of_a_session_that_is_lost_are_not_used_until_it_is_back() -> 
     assert not rules.session_restored("main", "10.88.0.1")
 
 
-def test_the_path_sets_of_a_lost_peer_are_resolved_when_they_are_read() -> None:
-    rules = rules_of(Changing(HOST))
-    some = [paths(path("10.88.0.1", communities=(n,))) for n in range(10)]
+def test_path_sets_with_other_communities_are_resolved_once() -> None:
+    """A full table has ten thousands of them, and its peer is lost in one turn of the loop."""
+    routing = Changing(HOST)
+    rules = rules_of(routing)
+    looked_up: list[bytes] = []
+    lookup = routing.present.lookup
+
+    def counted(vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
+        looked_up.append(address)
+        return lookup(vrf, address, neighbor=neighbor)
+
+    routing.lookup = counted  # type: ignore[attr-defined]
+    some = [
+        paths(path("10.88.0.1", communities=(n,)), path("10.88.0.2", communities=(n,)))
+        for n in range(100)
+    ]
     before = {rules.of(each, IPV4_UNICAST).next_hops for each in some}
-    changed = rules.session_lost("main", "10.88.0.1")
-    assert [each.paths for each in changed] == some
-    assert {(each.before, each.after) for each in changed} == {(*before, None)}
-    assert len(set(map(id, rules._known.values()))) == 1, "not resolved"
-    assert not rules.refresh(), "they are lost since"
-    (first, *_) = rules.forwardings({some[0]})
-    assert first.unresolved[0][1].message == "the session with 10.88.0.1 has ended"
-    restored = rules.session_restored("main", "10.88.0.1")
-    assert [each.paths for each in restored] == some
-    assert {each.after for each in restored} == before
+    assert looked_up == [octets("10.88.0.1"), octets("10.88.0.2")]
+    (changed,) = rules.session_lost("main", "10.88.0.1")
+    assert {changed.before} == before
+    assert {rules.of(each, IPV4_UNICAST).next_hops for each in some} == {(hop("10.88.0.2"),)}
+    (restored,) = rules.session_restored("main", "10.88.0.1")
+    assert {restored.after} == before
+    assert len(looked_up) == 5, "each next hop once"
 
 
 def test_a_blackhole_of_a_lost_peer_stays_until_it_is_withdrawn() -> None:

@@ -35,6 +35,7 @@ class Table:
         routing = HostRouting(host)
         rules = ForwardingRules(routing, {"main": ""}, maximum=64, blackhole=False)
         names = names_all if names_default else names_none
+        self.rules = rules
         self.routes = InstanceRoutes("", routing, rules, names, OwnPrefixes())
 
     def change(self, after: PathSet, *prefixes: str) -> Table:
@@ -116,4 +117,22 @@ def test_networks_that_the_host_gets_and_loses_are_judged_again() -> None:
 def test_the_prefixes_of_some_paths_are_found() -> None:
     table = Table().change(ONE, "192.0.2.0/24", "203.0.113.0/24").change(TWO, "198.51.100.0/24")
     some = [wire("203.0.113.0/24"), wire("198.51.100.0/24"), wire("10.0.0.0/8")]
-    assert table.routes.having(IPV4_UNICAST, {ONE}, some) == [wire("203.0.113.0/24")]
+    classes = {table.rules.class_of(ONE, IPV4_UNICAST)}
+    assert table.routes.having(IPV4_UNICAST, classes, some) == [wire("203.0.113.0/24")]
+
+
+def test_paths_that_no_prefix_has_are_forgotten() -> None:
+    """Also where a change does not name the paths before: a table that is announced again."""
+    table = Table().change(ONE, "192.0.2.0/24", "203.0.113.0/24")
+    (one,) = table.rules.classes
+    table.change(TWO, "192.0.2.0/24")
+    assert len(list(table.rules.classes)) == 2
+    table.change(TWO, "203.0.113.0/24")
+    (two,) = table.rules.classes
+    assert two is not one
+    table.routes.withdraw(IPV4_UNICAST, [wire("192.0.2.0/24"), wire("198.51.100.0/24")])
+    assert list(table.rules.classes) == [two]
+    table.change(NO_PATHS, "203.0.113.0/24")
+    assert not list(table.rules.classes)
+    table.change(ONE, "192.0.2.0/24").routes.clear()
+    assert not list(table.rules.classes)

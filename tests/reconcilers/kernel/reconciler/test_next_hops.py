@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconcilers.kernel.writer.protocol_messages import Move, TrackedAddress
+from reconcilers.model import Instance
 from resources.host import Host
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
@@ -79,3 +80,10 @@ def test_an_interface_that_is_gone_takes_its_routes_with_it_until_it_is_back() -
     assert not agent.settle().routes
     agent.kernel.host_changed(NUMBERED)
     assert agent.settle().routes == {PREFIX: hops("fe80::1")}
+
+
+def test_next_hops_are_followed_whatever_else_changes_in_the_intent() -> None:
+    agent = Agent().start().table(ONE, PREFIX)
+    instance = Instance("main", None, 64710, "10.88.0.11", dialect="frr", listen_port=179)
+    agent.instances(instance).settle()
+    assert agent.writer.tracked.addresses == (TrackedAddress(254, octets("10.88.0.1")),)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
+from reconcilers.kernel.forwarding import Forwarding, ForwardingClass, ForwardingKey
+from reconcilers.kernel.state_rows import next_hop_rows
 from reconcilers.kernel.unsettled_moves import SETTLED
 from reconcilers.kernel.wanted_tables import LOOKED_AT
 from reconcilers.kernel.writer.protocol_messages import Batch, Move
-from speaker.api import NO_PATHS, BestPathChange, PathSet, SelectionEnd, TableBegin, TableEnd
+from speaker.api import NO_PATHS, BestPathChange, SelectionEnd, TableBegin, TableEnd
 from speaker.nlri import IPV4_UNICAST, Family
+from tests.reconcilers.kernel.build import path, paths
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
     KEY,
     MAIN,
+    NUMBERED,
     ONE,
     PREFIX,
     TWO,
@@ -67,7 +71,7 @@ def test_next_hops_move_before_their_routes_are_looked_for() -> None:
     having = routes.having
 
     def looked(
-        family: Family, some: AbstractSet[PathSet], prefixes: Iterable[bytes]
+        family: Family, some: AbstractSet[ForwardingClass], prefixes: Iterable[bytes]
     ) -> list[bytes]:
         sent.append(len(agent.writer.sent))
         return having(family, some, prefixes)
@@ -88,7 +92,7 @@ def test_a_turn_handles_some_routes_of_a_peer_that_is_lost() -> None:
     having = routes.having
 
     def looked(
-        family: Family, some: AbstractSet[PathSet], prefixes: Iterable[bytes]
+        family: Family, some: AbstractSet[ForwardingClass], prefixes: Iterable[bytes]
     ) -> list[bytes]:
         found = having(family, some, prefixes)
         looked_at.append(len(found))
@@ -114,6 +118,41 @@ def test_a_turn_handles_some_routes_of_a_peer_that_is_lost() -> None:
     agent.writer.run()
     assert set(agent.routes.values()) == {hops("10.88.0.2")}
     assert sum(len(batch.routes) for batch in agent.writer.batches[-1:]) == 0
+
+
+def test_a_turn_resolves_the_next_hops_of_a_lost_peer_and_not_its_path_sets() -> None:
+    """The loss, the return and a change of the host take as long with one path set as with many."""
+    agent = Agent().start()
+    sets = [
+        paths(path("10.88.0.1", communities=(n,)), path("10.88.0.2", communities=(n,)))
+        for n in range(200)
+    ]
+    for one, prefix in zip(sets, many(200), strict=True):
+        agent.kernel.best_paths(
+            "main", [BestPathChange(IPV4_UNICAST, NO_PATHS, one, (wire(prefix),))]
+        )
+    agent.settle()
+    rules = agent.kernel.wanted_tables._instances["main"].rules
+    resolved: list[object] = []
+    resolve = rules._resolved
+
+    def counted(key: ForwardingKey) -> Forwarding:
+        resolved.append(key)
+        return resolve(key)
+
+    rules._resolved = counted  # type: ignore[method-assign]
+    turns: list[Callable[[], None]] = [
+        lambda: agent.kernel.session_lost("main", "10.88.0.1"),
+        lambda: agent.kernel.session_restored("main", "10.88.0.1"),
+        lambda: agent.kernel.host_changed(NUMBERED),
+    ]
+    for turn in turns:
+        turn()
+        assert len(resolved) == 1
+        resolved.clear()
+        agent.settle()
+        assert len(next_hop_rows(agent.kernel.wanted_tables)) == 1
+    assert len(agent.routes) == 200
 
 
 def test_a_single_change_after_the_loss_of_a_peer_sees_its_route_moved() -> None:
