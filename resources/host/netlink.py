@@ -13,8 +13,6 @@ plain socket, and pyroute2 runs in a thread with an event loop of its own.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
 import ipaddress
 import socket
 from collections.abc import Callable, Iterable
@@ -32,14 +30,13 @@ from pyroute2.netlink.rtnl import (
 from resources.host.followed_routes import FollowedRoute, FollowedRoutes, parse_route
 from resources.host.kernel_routes import MAIN_TABLE, drop_other_routes, main_default_routes
 from resources.host.network import DefaultRoute, Device, Host, Vrf
+from resources.host.route_monitor import RouteMonitor
 
 SETTLE_SECONDS: Final = 0.05
 """In which further notifications join the same dump."""
 _GROUPS: Final = (
     RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE
 )
-_DATAGRAM: Final = 1 << 16
-"""Octets of a notification, at most."""
 _IFF_UP: Final = 1
 
 
@@ -48,45 +45,20 @@ async def watch(report: Callable[[Host], None]) -> None:
 
     Raises `OSError` (pyroute2's NetlinkError is one) if the monitor or a dump fails.
     """
-    loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as monitor:
         monitor.setblocking(False)
         drop_other_routes(monitor)
         monitor.bind((0, _GROUPS))
-        changed = asyncio.Event()
-        errors: list[OSError] = []
         routes = FollowedRoutes(is_main_default)
-
-        def on_readable() -> None:
-            try:
-                _receive(monitor, routes)
-            except OSError as error:
-                errors.append(error)
-            changed.set()
-
-        loop.add_reader(monitor, on_readable)
-        try:
+        monitored = RouteMonitor(monitor, routes)
+        with monitored.reading():
             while True:
-                changed.clear()
+                monitored.changed.clear()
                 report(await _read(routes))
-                if errors:
-                    raise errors[0]
-                await changed.wait()
+                if monitored.error is not None:
+                    raise monitored.error
+                await monitored.changed.wait()
                 await asyncio.sleep(SETTLE_SECONDS)
-        finally:
-            loop.remove_reader(monitor)
-
-
-def _receive(monitor: socket.socket, routes: FollowedRoutes) -> None:
-    """Read all notifications. Raises `OSError`."""
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            try:
-                routes.notified(monitor.recv(_DATAGRAM))
-            except OSError as error:
-                if error.errno != errno.ENOBUFS:
-                    raise
-                routes.stale = True
 
 
 async def _read(routes: FollowedRoutes) -> Host:

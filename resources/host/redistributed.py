@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import ipaddress
 import socket
 import sys
@@ -28,6 +27,7 @@ from resources.host.kernel_routes import (
     dump_routes,
 )
 from resources.host.network import KernelRoute, KernelTable
+from resources.host.route_monitor import RouteMonitor
 
 RESTS: Final = 4
 """Times as long as a reading takes until the next one, at least."""
@@ -36,7 +36,6 @@ MAX_FILTERED: Final = 256
 _GROUPS: Final = 0x1 | 0x10 | 0x40 | 0x400
 """RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE."""
 _SOL_NETLINK, _ADD_MEMBERSHIP, _NEXT_HOP_GROUP = 270, 1, 32
-_DATAGRAM: Final = 1 << 16
 _COMPATIBLE: Final = 252
 """RT_TABLE_COMPAT: the table is over 255, and in the attribute alone."""
 _ROUTED: Final = frozenset((1, 2, 6, 7, 8))
@@ -53,7 +52,6 @@ async def watch(
 
     Raises `OSError` if the monitor or a reading fails.
     """
-    loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as monitor:
         monitor.setblocking(False)
         _filter(monitor, tables)
@@ -61,24 +59,14 @@ async def watch(
         with contextlib.suppress(OSError):
             # Before Linux 5.3 there are no nexthop objects.
             monitor.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, _NEXT_HOP_GROUP)
-        changed = asyncio.Event()
-        errors: list[OSError] = []
         routes = FollowedRoutes(_selector(tables))
-
-        def on_readable() -> None:
-            try:
-                _receive(monitor, routes)
-            except OSError as error:
-                errors.append(error)
-            changed.set()
-
-        loop.add_reader(monitor, on_readable)
-        try:
+        monitored = RouteMonitor(monitor, routes)
+        with monitored.reading():
             rows: _Rows = {}
             reported: frozenset[KernelRoute] | None = None
             took = 0.0
-            while not errors:
-                changed.clear()
+            while monitored.error is None:
+                monitored.changed.clear()
                 if routes.stale:
                     await asyncio.sleep(RESTS * took)
                     began = time.monotonic()
@@ -92,10 +80,8 @@ async def watch(
                     report(current)
                     reported = current
                 if not routes.stale:
-                    await changed.wait()
-            raise errors[0]
-        finally:
-            loop.remove_reader(monitor)
+                    await monitored.changed.wait()
+            raise monitored.error
 
 
 def read(tables: frozenset[KernelTable]) -> frozenset[KernelRoute]:
@@ -133,18 +119,6 @@ def _selector(tables: frozenset[KernelTable]) -> Callable[[FollowedRoute], bool]
 def _row(route: FollowedRoute) -> KernelRoute:
     prefix = ipaddress.ip_network((route.prefix, route.length), strict=False)
     return KernelRoute(str(prefix), route.table, route.protocol)
-
-
-def _receive(monitor: socket.socket, routes: FollowedRoutes) -> None:
-    """Read all notifications. Raises `OSError`."""
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            try:
-                routes.notified(monitor.recv(_DATAGRAM))
-            except OSError as error:
-                if error.errno != errno.ENOBUFS:
-                    raise
-                routes.stale = True
 
 
 def _filter(monitor: socket.socket, tables: frozenset[KernelTable]) -> None:

@@ -18,6 +18,7 @@ from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 from resources.host import Vrf
 from resources.host.netlink import host_of
 from tests.support.netns import DEVICE, Link, linked_namespaces, unavailable
+from tests.support.paused import paused
 
 pytestmark = [pytest.mark.netns, pytest.mark.program]
 
@@ -266,6 +267,45 @@ def test_a_link_that_flaps_costs_no_reading_of_the_table(link: Link) -> None:
         link.left.batch(f"addr del 198.51.100.1/24 dev {DEVICE}")
         host = watch.until(lambda h: len(h["default_routes"]) == 1)
         assert host["reads"] > before
+    finally:
+        watch.end()
+
+
+OVERFLOWING = 3000
+"""Notifications that are more than the socket of a process that stands still holds."""
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_what_changes_while_notifications_are_lost_is_read_again(link: Link, loop: str) -> None:
+    link.left.batch(
+        "link add lo1 type veth peer name lo2",
+        f"addr add 198.51.100.1/24 dev {DEVICE}",
+        f"route add default via 198.51.100.2 dev {DEVICE} metric 7",
+    )
+    watch = Watch(link, loop)
+    try:
+        before = watch.until(lambda h: len(h["default_routes"]) == 1)["reads"]
+        with paused(watch.process.pid):
+            # Then what is not notified any more: routes, an address, and links.
+            link.left.batch(
+                *(f"addr add 10.{n >> 8}.{n & 255}.1/32 dev lo" for n in range(OVERFLOWING)),
+                f"route del default via 198.51.100.2 dev {DEVICE} metric 7",
+                f"route add default via 198.51.100.3 dev {DEVICE} metric 8",
+                f"addr add 198.51.100.9/24 dev {DEVICE}",
+                "link del lo1",
+                "link add lo3 type veth peer name lo4",
+            )
+        host = watch.until(lambda h: "198.51.100.3" in str(h["default_routes"]))
+        assert [route["metric"] for route in host["default_routes"]] == [8]
+        assert host["reads"] > before, "no notification was lost"
+        assert "198.51.100.9" in device(host, DEVICE)["addresses"]
+        assert device(host, "lo3")
+        assert not device(host, "lo1")
+        assert len(device(host, "lo")["addresses"]) >= OVERFLOWING
+        # Afterwards notifications are enough again.
+        link.left.batch(f"route add default via 198.51.100.4 dev {DEVICE} metric 9")
+        after = watch.until(lambda h: "198.51.100.4" in str(h["default_routes"]))
+        assert after["reads"] == host["reads"]
     finally:
         watch.end()
 

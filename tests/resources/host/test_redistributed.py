@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.netns import DEVICE, Link, linked_namespaces, unavailable
+from tests.support.paused import paused
 
 pytestmark = [pytest.mark.netns, pytest.mark.program]
 
@@ -34,7 +35,7 @@ class Watch:
     """`redistributed.watch` in a process inside of a namespace."""
 
     def __init__(self, link: Link, *tables: tuple[int, int | None]) -> None:
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [*link.left.command(), sys.executable, "-c", WATCH, json.dumps(tables)],
             stdout=subprocess.PIPE,
             text=True,
@@ -46,8 +47,8 @@ class Watch:
     def until(self, *expected: tuple[str, int, int]) -> None:
         """Read until the routes are as expected; the test's timeout ends a wait in vain."""
         wanted = sorted(map(list, expected))
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
             found: list[Any]
             self.at, self.readings, found = json.loads(line)
             self.reports += 1
@@ -56,8 +57,8 @@ class Watch:
         raise AssertionError("the watch has ended")
 
     def end(self) -> None:
-        self._process.terminate()
-        self._process.communicate(timeout=60)
+        self.process.terminate()
+        self.process.communicate(timeout=60)
 
 
 @pytest.fixture
@@ -163,5 +164,38 @@ def test_a_route_that_one_of_another_protocol_replaces_is_gone(link: Link) -> No
         watch.until()
         link.left.batch(f"route replace {route} 248")
         watch.until(("192.0.2.10/32", *KUBE_VIP))
+    finally:
+        watch.end()
+
+
+OVERFLOWING = 3000
+"""Notifications that are more than the socket of a process that stands still holds."""
+
+
+def test_what_changes_while_notifications_are_lost_is_read_again(link: Link) -> None:
+    gone, stays, new = (f"192.0.2.{n}" for n in (10, 11, 12))
+    route = "blackhole {} table 198 proto 248"
+    link.left.batch(*(f"route add {route.format(one)}" for one in (gone, stays)))
+    watch = Watch(link, KUBE_VIP)
+    rows = {one: (f"{one}/32", *KUBE_VIP) for one in (gone, stays, new)}
+    try:
+        watch.until(rows[gone], rows[stays])
+        with paused(watch.process.pid):
+            # Then what is not notified any more: that a route goes, and that one comes.
+            link.left.batch(
+                *(
+                    f"route add blackhole 20.0.{n >> 8}.{n & 255} table 198 proto static"
+                    for n in range(OVERFLOWING)
+                ),
+                f"route del {route.format(gone)}",
+                f"route add {route.format(new)}",
+            )
+        watch.until(rows[stays], rows[new])
+        assert watch.readings > 1, "no notification was lost"
+        # Afterwards notifications are enough again.
+        readings = watch.readings
+        link.left.batch(f"route del {route.format(new)}")
+        watch.until(rows[stays])
+        assert watch.readings == readings
     finally:
         watch.end()

@@ -31,6 +31,7 @@ from tests.support.kernel_writer import (
     writer_in,
 )
 from tests.support.netns import DEVICE
+from tests.support.paused import paused
 
 pytestmark = [pytest.mark.netns, pytest.mark.program]
 FOREIGN = f"10.1.0.0/16 via 192.0.2.9 dev {DEVICE} proto 186 metric 20"
@@ -262,20 +263,21 @@ def test_routes_that_go_without_a_message_are_noticed(
 def test_notifications_that_are_lost_lead_to_reading_everything_again(
     ground: Ground, writer: WriterProcess
 ) -> None:
-    writer.install((ground.a,), *(f"10.{n}.0.0/16" for n in range(1, 101)))
-    pid = writer.process.pid
-    ground.side.run("kill", "-STOP", str(pid))
-    try:
+    ground.side.batch(f"route add {FOREIGN}")
+    (failure,) = writer.install((ground.a,), "10.1.0.0/16").failures
+    assert failure.reason is Reason.OCCUPIED
+    writer.install((ground.a,), *(f"10.{n}.0.0/16" for n in range(2, 101)))
+    with paused(writer.process.pid):
         # More than the buffer of notifications holds, and then what is not notified any more.
         ground.side.batch(
             *(f"route add 172.16.{n & 255}.0/24 dev {DEVICE} metric {n}" for n in range(15_000)),
-            "route del 10.1.0.0/16",
+            "route del 10.2.0.0/16",
+            f"route del {FOREIGN}",
         )
-    finally:
-        ground.side.run("kill", "-CONT", str(pid))
     found = writer.expect(Changed)
     assert found.cause is Cause.OVERFLOW
-    assert found.changes == missing("10.1.0.0/16")
+    assert found.changes == missing("10.2.0.0/16")
+    assert writer.expect(Freed).routes == (Routes(MAIN, wire("10.1.0.0/16")),)
 
 
 @pytest.mark.parametrize(
