@@ -91,13 +91,27 @@ def via(numbers: Iterable[int]) -> list[str]:
     return sorted(map(address, numbers))
 
 
-@pytest.mark.parametrize("kind", ["bird", "frr"])
+def objects(side: Namespace) -> list[str]:
+    """Return what each nexthop object has that is not FRR's: a gateway, or "group"."""
+    listed = json.loads(side.run("ip", "-j", "nexthop", "show") or "[]")
+    ours = (row for row in listed if row["protocol"] != "zebra")
+    return sorted(row.get("gateway", "group") for row in ours)
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain"),
+    [("bird", False), ("bird", True), ("frr", False)],
+    ids=["bird", "bird-plain", "frr"],
+)
 def test_a_route_has_the_next_hops_of_all_equal_paths(
-    kind: str, need_router: NeedRouter, tmp_path: Path
+    kind: str, need_router: NeedRouter, tmp_path: Path, *, plain: bool
 ) -> None:
-    """Of 64, 8 and 2 sessions; the path over another AS is not equal, and follows them."""
+    """Of 64, 8 and 2 sessions; the path over another AS is not equal, and follows them.
+
+    ``plain``: without nexthop objects, as with kernels before 5.3.
+    """
     need_router(kind)
-    with lab([ASN] * 64 + [OTHER_ASN], tmp_path, kind) as found:
+    with lab([ASN] * 64 + [OTHER_ASN], tmp_path, kind, plain=plain) as found:
         (router,) = found.routers
         router.announce(PREFIX, OTHERS)
         left = 64
@@ -107,6 +121,8 @@ def test_a_route_has_the_next_hops_of_all_equal_paths(
             left = count
             hops = via(range(count) if count else [64])
             found.until({PREFIX: hops, OTHERS: hops})
+            assert set(objects(found.link.left)) >= set(() if plain else hops)
+            assert not plain or not objects(found.link.left)
 
 
 def prefix(number: int) -> str:
@@ -143,16 +159,36 @@ def frr_with(prefixes: Sequence[str], found: Lab, directory: Path) -> Iterator[F
         yield frr
 
 
-def kill_writer(found: Lab) -> None:
-    """Kill -9, if one runs at present; a successor starts."""
+def writers(found: Lab) -> list[int]:
+    """Return the processes that write into the kernel: the keeper of one has none for a moment."""
+    keepers = children(found.agent.daemon.pid)
+    return [pid for keeper in keepers for pid in children(keeper)]
+
+
+def kill_writer(found: Lab, rng: random.Random) -> int:
+    """Kill -9, within half a second; a successor starts. Returns the process that ended."""
     if found.writer is not None:
+        time.sleep(rng.uniform(0.0, 0.5))
+        writer = found.writer.pid
         found.writer.kill()
         found.writer.start()
-        return
-    for keeper in children(found.agent.daemon.pid):
-        for writer in children(keeper):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(writer, signal.SIGKILL)
+        return writer
+
+    def one() -> int:
+        (writer,) = writers(found)
+        return writer
+
+    eventually(one, within=30, context=found.logs)
+    time.sleep(rng.uniform(0.0, 0.5))
+    writer = eventually(one, within=30, context=found.logs)
+    os.kill(writer, signal.SIGKILL)
+    eventually(lambda: gone(writer), within=30, context=found.logs)
+    return writer
+
+
+def gone(pid: int) -> None:
+    """Fails while a process is there."""
+    assert not Path(f"/proc/{pid}").exists()
 
 
 @pytest.mark.timeout(240)
@@ -191,14 +227,15 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
             assert rows() == foreign
 
         eventually(they_are_there, within=30, context=found.logs)
+        killed: set[int] = set()
         for life in range(lives):
             swap(bird, life % 2)
-            time.sleep(rng.uniform(0.0, 0.5))
-            kill_writer(found)
+            killed.add(kill_writer(found, rng))
             time.sleep(rng.uniform(0.0, 0.5))
             agent.daemon.kill()
             agent.start()
             eventually(found.established, within=30, context=found.logs)
+        assert len(killed) == lives
         swap(bird, 0)
         wanted = {prefix(n): ["bgp", *via((0, 1))] for n in range(ROUTES)} | foreign
 
@@ -217,6 +254,17 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
             right()
         # No route is replaced either, and no group has one member for a moment.
         assert monitor == []
+
+        ours_alone = [] if plain else [address(0), address(1), "group"]
+        assert objects(side) == sorted(ours_alone), "objects of before the kills"
+        bird.withdraw(*bird.announced)
+        eventually(they_are_there, within=30, context=found.logs)
+        eventually(lambda: no_objects(side), within=30, context=found.logs)
+
+
+def no_objects(side: Namespace) -> None:
+    """Fails while the kernel has one that is not FRR's."""
+    assert objects(side) == []
 
 
 @contextlib.contextmanager

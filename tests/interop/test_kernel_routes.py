@@ -249,11 +249,12 @@ def test_routes_follow_their_peers(
         assert "not installed in the kernel" not in found.agent.daemon.tail()
 
 
+@pytest.mark.parametrize("plain", [False, True], ids=["nexthop-objects", "plain"])
 def test_packets_go_on_while_the_agent_restarts_and_a_peer_is_removed(
-    need_router: NeedRouter, tmp_path: Path
+    need_router: NeedRouter, tmp_path: Path, *, plain: bool
 ) -> None:
     need_router("bird")
-    with lab("bird", 2, tmp_path) as found:
+    with lab("bird", 2, tmp_path, plain=plain) as found:
         for router in found.routers:
             router.announce(PREFIX)
         found.until({PREFIX: [address(0), address(1)]})

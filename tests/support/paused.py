@@ -1,4 +1,4 @@
-"""A process that stands still for a while, as one that the machine has no time for."""
+"""A process that stands still for a while, as on a machine without time for it."""
 
 from __future__ import annotations
 
