@@ -263,7 +263,7 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
 
 
 def no_objects(side: Namespace) -> None:
-    """Fails while the kernel has one that is not FRR's."""
+    """Fails while the kernel has any but FRR's."""
     assert objects(side) == []
 
 

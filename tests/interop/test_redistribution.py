@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from tests.interop.test_kernel_routes import OURS, PORT, Lab, address, configura
 from tests.support.agent import Agent
 from tests.support.netns import DEVICE, Link, Namespace
 from tests.support.routers.base import IPV4
+from tests.support.run_delay import run_delay
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
@@ -26,10 +26,9 @@ VIP = "192.0.2.10/32"
 PREFIXES = [{"prefix": "192.0.2.0/24", "ge": 32}]
 ROUTE = f"{VIP} dev {DEVICE} table 198 proto 248"
 WITHDRAWN_WITHIN_SECONDS = 0.05
-ATTEMPTS = 9
-"""Of which the median is taken."""
-ROUNDS = 5
-"""On a machine that is busy with something else."""
+WITHDRAWALS = 60
+MOST = 57
+"""Of the withdrawals: 95 of 100."""
 OTHERS = 2000
 """Routes in the same table."""
 
@@ -120,7 +119,11 @@ def program(side: Namespace, text: str, *arguments: str) -> Iterator[subprocess.
 
 
 def test_a_route_that_goes_is_withdrawn_within_50_ms(link: Link, tmp_path: Path) -> None:
-    """On the wire, with two thousand other routes in the table."""
+    """On the wire, with two thousand other routes in the table: the 95th percentile.
+
+    From before the kernel's change until the peer has read the UPDATE, without the time for which
+    the three programs waited for a processor.
+    """
     link.left.add_address(f"{OURS[0]}/24")
     link.right.add_address(f"{address(0)}/24")
     others = (f"20.0.{n >> 8}.{n & 255}" for n in range(OTHERS))
@@ -135,18 +138,19 @@ def test_a_route_that_goes_is_withdrawn_within_50_ms(link: Link, tmp_path: Path)
     ):
         agent.start()
         try:
-            medians: list[float] = []
-            while len(medians) < ROUNDS and min(medians, default=1) > WITHDRAWN_WITHIN_SECONDS:
-                seconds = []
-                for _ in range(ATTEMPTS):
-                    began(kernel, "add")
-                    arrived(peer, "announced")
-                    at = began(kernel, "del")
-                    seconds.append(arrived(peer, "withdrawn") - at)
-                medians.append(statistics.median(seconds))
+            pids = (agent.daemon.pid, peer.pid, kernel.pid)
+            seconds: list[float] = []
+            for _ in range(WITHDRAWALS):
+                began(kernel, "add")
+                arrived(peer, "announced")
+                waited = run_delay(*pids)
+                at = began(kernel, "del")
+                took = arrived(peer, "withdrawn") - at
+                seconds.append(took - (run_delay(*pids) - waited))
         finally:
             agent.stop()
-    assert min(medians) <= WITHDRAWN_WITHIN_SECONDS, medians
+    seconds.sort()
+    assert seconds[MOST - 1] <= WITHDRAWN_WITHIN_SECONDS, seconds
 
 
 def began(kernel: subprocess.Popen[str], verb: str) -> float:
