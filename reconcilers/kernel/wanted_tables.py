@@ -267,7 +267,7 @@ class WantedTables:
                 parts.update(dict.fromkeys(prefixes))
 
     def host_changed(self, *, networks: bool) -> None:
-        """Resolve the next hops of all wanted routes again; ``networks``: links or addresses have changed."""
+        """Resolve the wanted routes' next hops again; ``networks``: links or addresses have changed."""
         self._routing.begin()
         if networks:
             self._assign_tables()
