@@ -19,8 +19,8 @@ _AFTER: Final = ".dist-info"
 def version() -> str:
     """Return the version of the installed distribution, by the name of its directory."""
     for place in sys.path:
-        for found in Path(place).glob(f"{_BEFORE}*{_AFTER}"):
-            return found.name.removeprefix(_BEFORE).removesuffix(_AFTER)
+        for directory in Path(place).glob(f"{_BEFORE}*{_AFTER}"):
+            return directory.name.removeprefix(_BEFORE).removesuffix(_AFTER)
     import importlib.metadata  # an archive, or a directory of another layout
 
     return importlib.metadata.version(DISTRIBUTION)

@@ -23,7 +23,7 @@ SELDOM: Final = {
     "multiprocessing.pool": ("ThreadPool",),
     "urllib3": (),
 }
-"""What the library imports, with what it takes out of each module."""
+"""Modules that the library imports, with the names that it takes out of each."""
 _LOCK: Final = threading.Lock()
 """Of `load`: connections are opened in several threads, and a package that is half entered is none."""
 
