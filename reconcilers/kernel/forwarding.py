@@ -8,6 +8,7 @@ routes are. A class is resolved once, whatever the number of its path sets and p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Final, NamedTuple, TypeAlias, final
 
 import msgspec
@@ -16,12 +17,15 @@ from reconcilers.kernel.next_hops import Unresolved, resolve
 from reconcilers.kernel.reasons import NotInstalled, Reason
 from reconcilers.kernel.routing import DEFAULT_VRF, Hop, Routing
 from reconcilers.kernel.writer.protocol_messages import BLACKHOLE, NextHop, NextHopSet
+from reconcilers.sliced_work import Slices, at_once
 from speaker.api.best_paths import BestPath, PathSet
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import Family
 
 BLACKHOLE_COMMUNITY: Final = WELL_KNOWN_COMMUNITIES["blackhole"]
 """RFC 7999."""
+RESOLVED: Final = 1000
+"""Classes of a slice: three to five milliseconds."""
 
 
 class Forwarding(NamedTuple):
@@ -96,6 +100,8 @@ class ForwardingRules:
         """Next hops of each path since the last `refresh`: many classes share a path."""
         self._sets: dict[NextHopSet, NextHopSet] = {}
         """Equal sets of next hops are one object."""
+        self._before: dict[ForwardingClass, NextHopSet | None] = {}
+        """Next hops before a `refresh` that has not ended, or was begun again, of changed classes."""
         self._lost: set[tuple[str, str | None]] = set()
         """Instances and peers whose paths are not used any more."""
 
@@ -138,28 +144,41 @@ class ForwardingRules:
         """Resolve forwarding by other VRFs of the instances, from the next `refresh` on."""
         self._vrfs = vrfs
 
-    def refresh(self) -> list[Refreshed]:
-        """Resolve the forwarding of all classes again; returns classes with other next hops."""
+    def refresh(self) -> Slices[list[Refreshed]]:
+        """Resolve the forwarding of all classes again; returns classes with other next hops.
+
+        In slices; a later refresh takes the place of an earlier one, which is not continued.
+        """
         used = (each.forwarding.next_hops for each in self.classes)
         self._sets = {hops: hops for hops in used if hops is not None}
         self._hops_of = {}
-        changed = []
-        for each in self.classes:
-            before = each.forwarding.next_hops
-            each.forwarding = self._resolved(each.key)
-            if each.forwarding.next_hops != before:
-                changed.append(Refreshed(each, before, each.forwarding.next_hops))
-        return changed
+        rest = iter(tuple(self.classes))
+        while True:
+            piece = list(islice(rest, RESOLVED))
+            for each in piece:
+                before = each.forwarding.next_hops
+                each.forwarding = self._resolved(each.key)
+                if each.forwarding.next_hops != before:
+                    self._before.setdefault(each, before)
+            if len(piece) < RESOLVED:
+                break
+            yield
+        changed, self._before = self._before, {}
+        return [
+            Refreshed(each, before, each.forwarding.next_hops)
+            for each, before in changed.items()
+            if before != each.forwarding.next_hops
+        ]
 
-    def session_lost(self, instance: str, peer: str) -> list[Refreshed]:
+    def session_lost(self, instance: str, peer: str) -> Slices[list[Refreshed]]:
         """Forward by no path of a peer whose routes are being withdrawn; returns what changes."""
         self._lost.add((instance, peer))
         return self.refresh()
 
-    def session_restored(self, instance: str, peer: str) -> list[Refreshed]:
+    def session_restored(self, instance: str, peer: str) -> Slices[list[Refreshed]]:
         """Forward by the paths of a peer again; returns what changes."""
         if (instance, peer) not in self._lost:
-            return []
+            return at_once([])
         self._lost.remove((instance, peer))
         return self.refresh()
 

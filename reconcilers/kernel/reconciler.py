@@ -235,7 +235,10 @@ class KernelRoutes(Reconciler):
 
     def _track(self) -> None:
         """Send the writer the next hops in use, which it looks up."""
-        tracked = Track(tuple(sorted(self.routing.wanted)))
+        wanted = set(self.routing.wanted)
+        if self.wanted_tables.resolving:
+            wanted.update(self._tracked.addresses)
+        tracked = Track(tuple(sorted(wanted)))
         if tracked != self._tracked:
             self._tracked = tracked
             self._writer.send(tracked)
@@ -251,6 +254,9 @@ class KernelRoutes(Reconciler):
             return {}
         if self._stale is None:
             self._stale = {t: set(self.installed.prefixes(t)) for t in self.installed.tables}
+        if self.wanted_tables.resolving:
+            yield from self.wanted_tables.find_refreshed()
+            self._track()
         yield from self.wanted_tables.find_refreshed()
         yield from self.installed.settle_moves()
         # What the writer does not take yet waits where peers share its time.

@@ -21,10 +21,10 @@ from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.own_prefixes import OwnPrefixes, Prefixes
 from reconcilers.kernel.reasons import shared_table
 from reconcilers.kernel.routing import DEFAULT_VRF, Routing
+from reconcilers.kernel.unsettled_moves import whole_moves
 from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
 from reconcilers.kernel.writer.protocol_messages import (
-    BLACKHOLE,
     IPV4,
     IPV6,
     NextHopSet,
@@ -95,6 +95,10 @@ class WantedTables:
         self._tables: dict[RouteTable, list[_Instance]] = {}
         self._changed: dict[tuple[RouteTable, str], dict[bytes, None]] = {}
         """Prefixes in the order of their changes, by table and peer; without a peer the empty name."""
+        self._resolving: dict[_Instance, Slices[list[Refreshed]]] = {}
+        """Instances whose next hops are resolved again, by `find_refreshed`."""
+        self._resolved: list[tuple[_Instance, Refreshed]] = []
+        """Their changed classes, until the last instance is resolved."""
         self._refreshed: dict[
             tuple[_Instance, Family], tuple[AbstractSet[ForwardingClass], Iterator[bytes]]
         ] = {}
@@ -133,6 +137,8 @@ class WantedTables:
         for instance in instances:
             if instance.name not in self._instances:
                 self._instances[instance.name] = self._instance(instance.vrf)
+        for gone in self._resolving.keys() - set(self._instances.values()):
+            del self._resolving[gone]
         self.host_changed(networks=True)
 
     def _instance(self, vrf: str) -> _Instance:
@@ -297,19 +303,37 @@ class WantedTables:
     def _all(self) -> Iterator[_Instance]:
         yield from self._instances.values()
 
-    def _refresh(self, stale: Iterable[tuple[_Instance, list[Refreshed]]]) -> None:
+    def _refresh(self, stale: Iterable[tuple[_Instance, Slices[list[Refreshed]]]]) -> None:
+        """Resolve next hops again, most of them at once: most instances are a slice."""
+        self._resolving.update(stale)
+        next(self.find_refreshed(), None)
+
+    @property
+    def resolving(self) -> bool:
+        """Whether some next hops are still to be resolved again."""
+        return bool(self._resolving)
+
+    def _resolve(self) -> Slices[None]:
+        """Resolve next hops again, in slices."""
+        while self._resolving:
+            instance, slices = next(iter(self._resolving.items()))
+            try:
+                next(slices)
+            except StopIteration as end:
+                del self._resolving[instance]
+                self._resolved += [(instance, change) for change in end.value]
+            else:
+                yield
+        self._note_resolved()
+
+    def _note_resolved(self) -> None:
         """Note the classes with other next hops, and the next hops that were replaced whole."""
-        replaced: dict[NextHopSet, set[NextHopSet | None]] = {}
+        resolved, self._resolved = self._resolved, []
         classes: dict[tuple[_Instance, Family], set[ForwardingClass]] = {}
-        for instance, changes in stale:
-            for change in changes:
-                classes.setdefault((instance, change.of.family), set()).add(change.of)
-                if change.before is not None:
-                    replaced.setdefault(change.before, set()).add(change.after)
-        used = {result.next_hops for _, result in self.forwardings()}
-        for before, after in replaced.items():
-            if len(after) == 1 and before not in used and before != BLACKHOLE:
-                (self.moves[before],) = after
+        for instance, change in resolved:
+            classes.setdefault((instance, change.of.family), set()).add(change.of)
+        used = {result.next_hops for _, result in self.forwardings()} if resolved else set()
+        self.moves.update(whole_moves((change for _, change in resolved), used))
         if self.moves:
             self._on_moves()
         for key, some in classes.items():
@@ -317,11 +341,10 @@ class WantedTables:
             if earlier := self._refreshed.get(key):
                 some |= earlier[0]
             self._refreshed[key] = (some, iter(instance.routes.prefixes(family)))
-        # Most tables are a slice.
-        next(self.find_refreshed(), None)
 
     def find_refreshed(self) -> Slices[None]:
-        """Note the wanted routes whose classes have other next hops, in slices."""
+        """Resolve next hops, and note the wanted routes of changed classes, in slices."""
+        yield from self._resolve()
         while self._refreshed:
             key, (some, rest) = next(iter(self._refreshed.items()))
             instance, family = key
@@ -376,7 +399,7 @@ class WantedTables:
 
     def settled(self, table: RouteTable, prefixes: Collection[bytes]) -> Collection[bytes]:
         """Return prefixes whose wanted routes have not changed: `take_changed` returns others."""
-        if table in self._whole:
+        if table in self._whole or self._resolving:
             return ()
         for (instance, family), (some, _) in self._refreshed.items():
             if family == FAMILIES[table.family] and instance in self._tables.get(table, ()):
@@ -390,7 +413,7 @@ class WantedTables:
     @property
     def has_changed(self) -> bool:
         """Whether `take_changed` has wanted routes, or will have after `find_refreshed`."""
-        return bool(self._changed or self._whole or self._refreshed)
+        return bool(self._changed or self._whole or self._refreshed or self._resolving)
 
     def take_moves(self) -> Moves:
         """Return the sets of next hops whose wanted routes all use new ones since the last call."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
+import pytest
+
 from reconcilers.kernel.forwarding import Forwarding, ForwardingClass, ForwardingKey
 from reconcilers.kernel.state_rows import next_hop_rows
 from reconcilers.kernel.unsettled_moves import SETTLED
 from reconcilers.kernel.wanted_tables import LOOKED_AT
-from reconcilers.kernel.writer.protocol_messages import Batch, Move
+from reconcilers.kernel.writer.protocol_messages import Batch, Move, Track
 from speaker.api import NO_PATHS, BestPathChange, SelectionEnd, TableBegin, TableEnd
 from speaker.nlri import IPV4_UNICAST, Family
-from tests.reconcilers.kernel.build import path, paths
+from tests.reconcilers.kernel.build import internal, path, paths
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
     KEY,
@@ -153,6 +155,36 @@ def test_a_turn_resolves_the_next_hops_of_a_lost_peer_and_not_its_path_sets() ->
         agent.settle()
         assert len(next_hop_rows(agent.kernel.wanted_tables)) == 1
     assert len(agent.routes) == 200
+
+
+def test_many_classes_are_resolved_in_turns_and_their_routes_move_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reconcilers.kernel.forwarding.RESOLVED", 10)
+    agent = Agent().start()
+    sets = [paths(path("10.88.0.1"), internal(f"10.88.0.{n}", peer="other")) for n in range(20, 45)]
+    for one, prefix in zip(sets, many(25), strict=True):
+        agent.change(one, prefix)
+    before, tracked = agent.routes, set(agent.writer.tracked.addresses)
+    agent.writer.batches.clear()
+    agent.kernel.session_lost("main", "10.88.0.1")
+    assert not agent.writer.sent, "two of three slices are left"
+    # Another event meanwhile: all is resolved again, and the writer follows the next hops as before.
+    agent.kernel.host_changed(NUMBERED)
+    assert all(
+        tracked <= set(message.addresses)
+        for message in agent.writer.sent
+        if isinstance(message, Track)
+    )
+    agent.settle()
+    (batch,) = agent.writer.batches
+    assert len(batch.moves) == 25
+    assert agent.routes == {
+        prefix: hops(f"10.88.0.{n}") for prefix, n in zip(many(25), range(20, 45), strict=True)
+    }
+    agent.kernel.session_restored("main", "10.88.0.1")
+    assert agent.settle().routes == before
+    assert set(agent.writer.tracked.addresses) == tracked
 
 
 def test_a_single_change_after_the_loss_of_a_peer_sees_its_route_moved() -> None:
