@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import repeat
 from typing import Final, NamedTuple, TypeAlias, final
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingClass, ForwardingRules
@@ -77,15 +78,16 @@ class InstanceRoutes:
     def _set(self, family: Family, prefixes: Collection[bytes], after: PathSet) -> None:
         paths = self._paths.setdefault(family, {})
         number_of = self._prefixes_of.setdefault(family, {})
-        before = Counter(map(paths.get, prefixes))
+        before: Counter[PathSet | None] = Counter()
         if after:
+            if not paths.keys().isdisjoint(prefixes):
+                before.update(map(paths.get, prefixes))
             paths.update(dict.fromkeys(prefixes, after))
             number_of[after] = number_of.get(after, 0) + len(prefixes)
             # At once: new next hops are looked up in the kernel.
             self._rules.class_of(after, family)
         else:
-            for nlri in prefixes:
-                paths.pop(nlri, None)
+            before.update(map(paths.pop, prefixes, repeat(None)))
         for known, number in before.items():
             if known is None:
                 continue
