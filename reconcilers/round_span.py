@@ -17,10 +17,12 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanContext, StatusCode, Tracer
 
 from reconcilers.model import ReconcileStatus
-from resources.trace_links import SDK, is_recorded
+from resources.trace_links import SDK, UNSAMPLED, is_recorded
+from resources.trace_sampling import ROOTS
 
 MAX_NAMES: Final = 32
 """Objects that a span names."""
+_UNSAMPLED_SPAN: Final = trace.NonRecordingSpan(UNSAMPLED)
 
 
 def round_span(
@@ -28,22 +30,16 @@ def round_span(
 ) -> AbstractContextManager[Span]:
     """Start the span of a round (OpenTelemetry), and make it the current one.
 
-    Of a trace that is not recorded the cause is the current span, and none is started: where few traces
-    are sampled, most rounds.
+    It follows from the causes that are recorded. Where there are others only, and where its trace is
+    not begun, there is none, and the current one remains: most rounds of an agent that samples.
     """
     if SDK not in sys.modules:
         return trace.INVALID_SPAN
-    if causes and not any(map(is_recorded, causes)):
-        return trace.use_span(trace.NonRecordingSpan(causes[0]))
-    context, links = _origin(causes)
+    recorded = [cause for cause in causes if is_recorded(cause)]
+    if not recorded and (causes or not ROOTS.draw()):
+        return _UNSAMPLED_SPAN
+    context, links = _origin(recorded)
     return tracer.start_as_current_span(name, context=context, links=links)
-
-
-def step_span(tracer: Tracer, name: str) -> AbstractContextManager[Span] | None:
-    """Start the span of a step of the current round, if that is recorded."""
-    if SDK in sys.modules and trace.get_current_span().is_recording():
-        return tracer.start_as_current_span(name)
-    return None
 
 
 def start_round_span(tracer: Tracer, name: str, causes: Sequence[SpanContext]) -> Span:

@@ -18,7 +18,8 @@ from resources.row_updates import replace_all
 from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
 from resources.streams import guarded
 from resources.tables import Tables
-from resources.trace_links import SDK, TraceLinks
+from resources.trace_links import SDK, UNSAMPLED, TraceLinks
+from resources.trace_sampling import ROOTS
 from statedb import Database, Initializer
 
 _tracer = trace.get_tracer("waggle.resources")
@@ -61,14 +62,15 @@ class Ingest:
             if SDK not in sys.modules:
                 self.commit(kind, event)
                 return
+            if not ROOTS.draw():
+                if self.commit(kind, event):
+                    self._trace_links.add([UNSAMPLED])
+                return
             with _tracer.start_as_current_span("resource.event") as span:
-                if span.is_recording():
-                    span.set_attribute("waggle.kind", kind.name)
-                    span.set_attribute("waggle.event", type(event).__name__)
-                    span.set_attribute("waggle.object", _name(event))
-                    with _tracer.start_as_current_span("statedb.commit"):
-                        changes = self.commit(kind, event)
-                else:
+                span.set_attribute("waggle.kind", kind.name)
+                span.set_attribute("waggle.event", type(event).__name__)
+                span.set_attribute("waggle.object", _name(event))
+                with _tracer.start_as_current_span("statedb.commit"):
                     changes = self.commit(kind, event)
                 if changes:
                     self._trace_links.add([span.get_span_context()])

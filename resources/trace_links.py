@@ -21,11 +21,17 @@ nothing: a tenth of the calls of a round.
 """
 
 
+UNSAMPLED: Final = SpanContext((1 << 128) - 1, (1 << 64) - 1, is_remote=False)
+"""The cause of what follows from changes whose trace is not begun (`resources.trace_sampling`)."""
+
+
 def is_recorded(context: SpanContext) -> bool:
     """True if a span, for a trace link, is sent to a collector, or kept by this process.
 
     A span that is kept without being sampled has a trace state, which nothing else here sets.
     """
+    if context is UNSAMPLED:
+        return False
     return context.trace_flags.sampled or bool(context.trace_state)
 
 
@@ -43,7 +49,7 @@ class TraceLinks:
         a trace that a collector has does not end at a busy round.
         """
         for context in contexts:
-            if not context.is_valid or context in self._contexts:
+            if context in self._contexts or not context.is_valid:
                 continue
             if len(self._contexts) < MAX_LINKS:
                 self._contexts.append(context)

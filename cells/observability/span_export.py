@@ -43,17 +43,16 @@ BATCH_SPANS: Final = 512
 class OfCauses(Sampler):
     """Samples a round with several causes if one of these is sampled, other traces by the root.
 
-    A received UPDATE (the root of kind CONSUMER) has a span only if it is sampled: `received_share` is
-    what the speaker draws by. With ``record_all`` other spans are recorded, too, for the agent's own
-    list of spans; then every received UPDATE has one, and the ratio is applied here.
+    The part of the roots that has a span is drawn before (`resources.trace_sampling`): `share`, and
+    each of these is sampled. With ``record_all`` all spans are recorded, for the agent's own list of
+    spans; then every root has one, and the ratio is applied here.
     """
 
     def __init__(self, ratio: float, *, record_all: bool) -> None:
         """``ratio``: the part of the traces without a parent or a cause that is sampled."""
-        self._by_root = ParentBased(TraceIdRatioBased(ratio))
+        self.share = 1.0 if record_all else ratio
+        self._by_root = ParentBased(TraceIdRatioBased(ratio if record_all else 1.0))
         self._record_all = record_all
-        self.received_share = 1.0 if record_all else ratio
-        self._received = ParentBased(TraceIdRatioBased(ratio if record_all else 1.0))
 
     def should_sample(
         self,
@@ -72,8 +71,7 @@ class OfCauses(Sampler):
             decision = Decision.RECORD_AND_SAMPLE if sampled else Decision.DROP
             result = SamplingResult(decision, attributes, trace_state)
         else:
-            by_root = self._received if kind is SpanKind.CONSUMER else self._by_root
-            result = by_root.should_sample(
+            result = self._by_root.should_sample(
                 parent_context, trace_id, name, kind, attributes, links, trace_state
             )
         if self._record_all and result.decision is Decision.DROP:

@@ -23,6 +23,7 @@ from cells.observability.metrics import MetricsCollector
 from cells.observability.process_attributes import ProcessAttributes, UnsampledSpans
 from cells.observability.span_counts import LossReport, SpanCounts
 from cells.options import TelemetryOptions
+from resources.trace_sampling import ROOTS
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -114,13 +115,15 @@ class Telemetry:
         # Slow to import.
         from cells.observability import span_export
 
+        sampler = span_export.OfCauses(
+            self._options.sample_ratio, record_all=bool(self._unsampled())
+        )
+        ROOTS.share = sampler.share
         return span_export.tracer_provider(
             self._url,
             timeout=EXPORT_TIMEOUT,
             interval=self._options.interval_seconds,
-            sampler=span_export.OfCauses(
-                self._options.sample_ratio, record_all=bool(self._unsampled())
-            ),
+            sampler=sampler,
             process=self.process,
             counts=self._counts,
             report=report,
@@ -137,6 +140,7 @@ class Telemetry:
         provider, self._provider = self._provider, None
         if provider is None:
             return
+        ROOTS.share = 1.0
         # A thread of our own and not the loop's pool: asyncio.run waits for the pool's threads,
         # and an exporter that hangs would hold up the end of the process.
         done = asyncio.Event()

@@ -36,7 +36,7 @@ class TelemetryOptions(Options, frozen=True):
         float,
         msgspec.Meta(gt=0.0),
         setting("longest time that a span waits to be sent", flag="--otlp-interval-seconds"),
-    ] = 1.0
+    ] = 5.0
     sample_ratio: Annotated[
         float,
         msgspec.Meta(ge=0.0, le=1.0),

@@ -14,6 +14,7 @@ from cells.options import SpeakerOptions
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.metrics import SpeakerMetrics
 from cells.speaker.sessions import Sessions
+from resources.trace_sampling import ROOTS
 from speaker.api import SpeakerPort
 from speaker.server import Speaker
 
@@ -62,13 +63,12 @@ def make_speaker(
 def _received_share() -> float:
     """Return the part of the received UPDATEs that have a span; none where spans are not exported.
 
-    The cells that export or keep spans start before this one. The SDK is not imported for it.
+    The cells that export or keep spans start before this one.
     """
     provider = trace.get_tracer_provider()
     if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
         return 0.0
-    # `cells.observability.span_export.OfCauses`; the SDK's own sampler takes all.
-    return float(getattr(getattr(provider, "sampler", None), "received_share", 1.0))
+    return ROOTS.share
 
 
 WIRING = Wiring(

@@ -57,4 +57,6 @@ class BatchSpans:
 
 
 def _add_current(links: TraceLinks) -> None:
-    links.add([trace.get_current_span().get_span_context()])
+    span = trace.get_current_span()
+    if span.is_recording():
+        links.add([span.get_span_context()])

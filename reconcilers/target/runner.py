@@ -32,7 +32,7 @@ from opentelemetry.trace import SpanContext
 from reactivex import Observable
 
 from reconcilers.model import ReconcileStatus
-from reconcilers.round_span import describe_objects, round_span, step_span
+from reconcilers.round_span import describe_objects, round_span
 from reconcilers.sliced_work import Pieces, Slices, finish, settled
 from reconcilers.target.comparison import SLICE_PARTS, make_equal
 from reconcilers.target.queue import Outcome, Queue
@@ -100,8 +100,9 @@ class _Work:
         snapshot: Snapshot,
         keys: list[ObjectKey],
         now: Callable[[], float],
-        span: str,
+        span: str | None,
     ) -> None:
+        """``span`` is the name of the spans of its steps, None where the round has none."""
         self.queue = queue
         self._span = span
         self.wanted: list[ObjectKey] = []
@@ -116,11 +117,10 @@ class _Work:
     def measured(self, keys: list[ObjectKey]) -> Iterator[None]:
         """Measure a runner's step with these objects, in a span of its own."""
         began = time.perf_counter()
-        start = step_span(_tracer, self._span)
-        if start is None:
+        if self._span is None:
             yield
         else:
-            with start as span:
+            with _tracer.start_as_current_span(self._span) as span:
                 yield
                 describe_objects(span, keys, self.queue.failing)
         self.seconds += time.perf_counter() - began
@@ -208,8 +208,9 @@ class Runner:
         ready = self._ready_queues()
         due = [(queue, keys) for queue in ready if (keys := queue.due(began))]
         if due:
-            with round_span(_tracer, f"{self._name}.round", causes):
-                changed |= yield from self._reconcile(snapshot, due, now, long=long)
+            with round_span(_tracer, f"{self._name}.round", causes) as span:
+                name = self._name if span.is_recording() else None
+                changed |= yield from self._reconcile(snapshot, due, now, name, long=long)
         for queue in self.queues:
             if queue.unproven:
                 queue.end_round()
@@ -276,11 +277,13 @@ class Runner:
         snapshot: Snapshot,
         due: list[tuple[Queue, list[ObjectKey]]],
         now: Callable[[], float],
+        span: str | None,
         *,
         long: bool,
     ) -> Slices[bool]:
         work = [
-            _Work(queue, snapshot, keys, now, f"{self._name}.{queue.name}") for queue, keys in due
+            _Work(queue, snapshot, keys, now, span and f"{span}.{queue.name}")
+            for queue, keys in due
         ]
         yield from self._delete_unwanted(work, now, long=long)
         for task in work:

@@ -16,6 +16,7 @@ from cells.options import SpeakerOptions
 from cells.speaker import cell
 from cells.speaker.cell import make_speaker
 from cells.speaker.events import SpeakerEvents
+from resources.trace_sampling import ROOTS
 from tests.support import looptime
 
 
@@ -64,6 +65,14 @@ def test_the_speaker_restarts_gracefully_and_publishes_its_events() -> None:
         "record_limit": 3 * 1024 * 1024,
     }
     assert made()[0].given["record"] is None
+
+
+def test_received_updates_are_drawn_as_other_traces_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "get_tracer_provider", object)
+    monkeypatch.setattr(ROOTS, "share", 0.01)
+    speaker, lifecycle, _, _ = made()
+    looptime.run(lifecycle.start())
+    assert speaker.calls == ["reserve", ("start", 0.01)]
 
 
 def test_it_is_reserved_started_and_stopped_with_the_agent() -> None:

@@ -13,7 +13,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanContext, TraceFlags
 
 from reconcilers.round_span import round_span
-from resources.trace_links import SDK
+from resources.trace_links import SDK, UNSAMPLED
+from resources.trace_sampling import ROOTS
 
 
 def cause(trace: int, span: int) -> SpanContext:
@@ -64,6 +65,24 @@ def test_a_round_with_causes_of_several_traces_is_a_trace_of_its_own() -> None:
 def test_a_round_without_a_cause_is_a_trace_of_its_own() -> None:
     span = span_of()
     assert (parent(span), links(span)) == (None, [])
+
+
+def test_a_round_follows_from_the_causes_that_are_recorded() -> None:
+    """The trace of a change that is not begun is nothing to link to."""
+    span = span_of(UNSAMPLED, cause(7, 1))
+    assert (trace_of(span), parent(span), links(span)) == (7, 1, [])
+
+
+@pytest.mark.parametrize(("share", "causes"), [(1.0, [UNSAMPLED]), (0.0, [])])
+def test_a_round_whose_trace_is_not_begun_has_no_span_and_no_call_of_a_tracer(
+    share: float, causes: list[SpanContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ROOTS, "share", share)
+    tracer = Mock()
+    with round_span(tracer, "apply.round", causes) as span:
+        assert not trace.get_current_span().is_recording()
+        assert span.get_span_context() is UNSAMPLED, "nor has what follows from it"
+    assert tracer.mock_calls == []
 
 
 def test_without_the_sdk_a_round_has_no_span_and_no_call_of_a_tracer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 from unittest.mock import Mock
 
@@ -16,8 +17,10 @@ from resources.ingest import Ingest
 from resources.kind import Kind
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from resources.tables import Tables
-from resources.trace_links import SDK, TraceLinks
+from resources.trace_links import SDK, UNSAMPLED, TraceLinks
+from resources.trace_sampling import ROOTS
 from statedb import Database
+from tests.support.api_calls import tracing_calls
 from tests.support.kinds import KINDS, NODE
 
 
@@ -61,6 +64,22 @@ def test_without_the_sdk_an_event_has_no_span(monkeypatch: pytest.MonkeyPatch) -
     source.subjects["Node"].on_next(Replace((_node("a"),)))
     assert tables.nodes.count(db.snapshot()) == 1
     assert tracer.mock_calls == []
+
+
+def test_an_event_whose_trace_is_not_begun_makes_no_call_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ROOTS, "share", 0.0)
+    links, db, source, errors = TraceLinks(), Database(), Source(), list[BaseException]()
+    tables = Tables(db, KINDS)
+    Ingest(db, tables, source, links, errors.append, KINDS).subscribe()
+    # Each cause is checked to be one, the first time that it is added.
+    links.add([UNSAMPLED])
+    events: list[Event] = [Replace((_node("a"),)), Upsert(_node("b")), Delete(("", "a"))]
+    for event in events:
+        assert tracing_calls(partial(source.subjects["Node"].on_next, event)) == []
+    assert (tables.nodes.count(db.snapshot()), errors) == (1, [])
+    assert links.take()[0] == [UNSAMPLED], "what follows is no trace of its own"
 
 
 def test_events_become_rows() -> None:

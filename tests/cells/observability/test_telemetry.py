@@ -15,7 +15,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Decision, Sampler
-from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
+from opentelemetry.trace import SpanContext, TraceFlags
 
 from cells.hive import Cell, Group, Health, Late, Level, SettingError, load
 from cells.hive.hive import Hive
@@ -25,6 +25,7 @@ from cells.observability.process_attributes import ProcessAttributes, UnsampledS
 from cells.observability.span_counts import LossReport, SpanCounts
 from cells.observability.telemetry import Telemetry, traces_url, without_credentials
 from cells.options import TelemetryOptions
+from resources.trace_sampling import ROOTS
 from tests.support.otlp import Collector
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
@@ -163,30 +164,34 @@ FIRST, LAST = 0, (1 << 64) - 1
 
 def test_a_part_of_the_traces_is_sent_and_each_as_a_whole() -> None:
     sampler = span_export.OfCauses(0.5, record_all=False)
-    assert sampled(sampler, FIRST, None) is Decision.RECORD_AND_SAMPLE
-    assert sampled(sampler, LAST, None) is Decision.DROP
-    # What a span follows from decides, not its own ID.
+    assert sampler.share == 0.5
+    # The root was drawn; what a span follows from decides then, not its own ID.
+    for trace_id in (FIRST, LAST):
+        assert sampled(sampler, trace_id, None) is Decision.RECORD_AND_SAMPLE
     assert sampled(sampler, LAST, cause(sampled=True)) is Decision.RECORD_AND_SAMPLE
     assert sampled(sampler, FIRST, cause(sampled=False)) is Decision.DROP
     assert sampled(sampler, LAST, None, False, True) is Decision.RECORD_AND_SAMPLE
     assert sampled(sampler, FIRST, None, False, False) is Decision.DROP
 
 
-@pytest.mark.parametrize(
-    ("record_all", "share", "last"),
-    [(False, 0.5, Decision.RECORD_AND_SAMPLE), (True, 1.0, Decision.RECORD_ONLY)],
-)
-def test_the_speaker_draws_received_updates_unless_all_spans_are_kept(
-    record_all: bool, share: float, last: Decision
+@pytest.mark.parametrize(("record_all", "share"), [(False, 0.25), (True, 1.0)])
+def test_the_traces_of_the_process_are_drawn_while_it_sends_and_keeps_none(
+    record_all: bool, share: float
 ) -> None:
-    sampler = span_export.OfCauses(0.5, record_all=record_all)
-    assert sampler.received_share == share
-    given = (Context(), LAST, "bgp.update.receive", SpanKind.CONSUMER)
-    assert sampler.should_sample(*given).decision is last
+    lifecycle, _, _ = build("http://192.0.2.1:4318", ratio=0.25, record_all=record_all)
+
+    async def scenario() -> None:
+        await lifecycle.start()
+        assert ROOTS.share == share
+        await lifecycle.stop()
+
+    asyncio.run(scenario())
+    assert ROOTS.share == 1.0
 
 
 def test_an_agent_that_keeps_spans_records_those_that_are_not_sent() -> None:
     sampler = span_export.OfCauses(0.5, record_all=True)
+    assert sampler.share == 1.0, "each root has a span"
     assert sampled(sampler, LAST, None) is Decision.RECORD_ONLY
     assert sampled(sampler, FIRST, cause(sampled=False)) is Decision.RECORD_ONLY
     assert sampled(sampler, FIRST, None) is Decision.RECORD_AND_SAMPLE
