@@ -13,7 +13,6 @@ from typing import Final, final
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
@@ -28,6 +27,7 @@ from opentelemetry.trace import Link, SpanKind
 from opentelemetry.trace.span import TraceState
 from opentelemetry.util.types import Attributes
 
+from cells.observability.otlp_http import OtlpHttpExporter
 from cells.observability.span_counts import SpanCounts
 from cells.version import version
 
@@ -174,7 +174,7 @@ def tracer_provider(
     """Return a provider that sends spans to a collector; times are in seconds."""
     # The hive stops the provider; an exit handler would do it a second time.
     provider = TracerProvider(resource=resource(process), shutdown_on_exit=False, sampler=sampler)
-    exporter = CountingExporter(OTLPSpanExporter(endpoint=url, timeout=timeout), counts, report)
+    exporter = CountingExporter(OtlpHttpExporter(url, timeout), counts, report)
     batches = BatchSpanProcessor(
         exporter,
         # Never full: what does not fit is counted before.

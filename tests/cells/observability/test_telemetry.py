@@ -262,7 +262,7 @@ def test_spans_that_a_slow_collector_leaves_no_room_for_are_dropped_and_counted(
 def test_batches_are_sent_with_the_times_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
 
-    def exporter(**settings: object) -> Held:
+    def exporter(*settings: object) -> Held:
         made.append(settings)
         return Held()
 
@@ -270,7 +270,7 @@ def test_batches_are_sent_with_the_times_of_the_settings(monkeypatch: pytest.Mon
         made.append(settings)
         return BatchSpanProcessor(inner)
 
-    monkeypatch.setattr(span_export, "OTLPSpanExporter", exporter)
+    monkeypatch.setattr(span_export, "OtlpHttpExporter", exporter)
     monkeypatch.setattr(span_export, "BatchSpanProcessor", processor)
     provider = span_export.tracer_provider(
         "http://192.0.2.1:4318/v1/traces",
@@ -283,7 +283,7 @@ def test_batches_are_sent_with_the_times_of_the_settings(monkeypatch: pytest.Mon
     )
     provider.shutdown()
     assert made == [
-        {"endpoint": "http://192.0.2.1:4318/v1/traces", "timeout": 3.0},
+        ("http://192.0.2.1:4318/v1/traces", 3.0),
         {
             # Never full: what does not fit is counted before.
             "max_queue_size": span_export.QUEUE_SPANS + span_export.BATCH_SPANS,

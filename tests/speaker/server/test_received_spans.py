@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 
 import pytest
@@ -12,9 +13,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
+from speaker.engine.inputs import BytesReceived, Input, SendUpdates
+from speaker.peer.actions import Action
 from speaker.server.input_loop import InputLoop
-from speaker.server.received_spans import count_updates
+from speaker.server.received_spans import ReceivedSpans, count_updates
+from speaker.server.trace_links import TraceLinks
 from tests.speaker.server.speaker_pair import NAME, A, pair, routes
+from tests.support.api_calls import tracing_calls
 from tests.support.wait import until
 
 MARKER = b"\xff" * 16
@@ -111,6 +116,31 @@ def test_without_spans_no_input_passes_through_them(is_traced: bool) -> None:
 
     asyncio.run(main())
     assert handled
+
+
+@pytest.mark.parametrize(
+    "item", [BytesReceived(1, message(2)), SendUpdates()], ids=["UPDATE", "turn"]
+)
+def test_what_is_not_drawn_makes_no_call_of_the_tracing_api(
+    item: Input, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As without spans: what the core is given, and no other call than the draw."""
+    given: list[Input] = []
+
+    def core(item: Input, _: float) -> list[Action]:
+        given.append(item)
+        return []
+
+    links = TraceLinks()
+    spans = ReceivedSpans(core, pytest.fail, links, lambda _: None, 0.01)
+    monkeypatch.setattr(random, "random", lambda: 0.01)
+    assert tracing_calls(lambda: spans.handle(item, 0.0)) == []
+    assert (given, links.contexts) == ([item], [])
+
+
+def test_a_drawn_update_makes_calls_of_the_tracing_api() -> None:
+    spans = ReceivedSpans(lambda *_: [], lambda: False, TraceLinks(), lambda _: None, 1.0)
+    assert tracing_calls(lambda: spans.handle(BytesReceived(1, message(2)), 0.0))
 
 
 def test_what_is_not_drawn_has_no_span_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
