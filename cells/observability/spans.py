@@ -6,17 +6,21 @@ It has the spans of all traces, whatever part of them is sampled for a collector
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import difflib
 import importlib
+import ipaddress
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from opentelemetry import trace
 
 from cells.api.model import SpanItem
-from cells.api.resource import ApiResource, BadRequestError, Query
+from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
 from cells.hive import Wiring
 from cells.hive.lifecycle import Lifecycle
 from cells.observability.process_attributes import UnsampledSpans
@@ -26,8 +30,15 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 MAX_SPANS: Final = 500
 """Spans of one answer."""
+NEAREST: Final = 3
+"""Prefixes or objects that are named in place of an unknown one."""
+NEAR_BITS: Final = 8
+"""Leading bits that a prefix has to have in common with an unknown one to be named."""
+SLICE: Final = 100
+"""Prefixes or objects that are compared in a turn of the loop."""
 
 
 class RecentSpans:
@@ -77,6 +88,20 @@ class RecentSpans:
         named = next((span for span in reversed(spans) if _is_of(span, target)), None)
         return [] if named is None else list(map(_item, _change(named, spans)))[:MAX_SPANS]
 
+    def targets(self) -> list[str]:
+        """Return the prefixes and objects with a change, ``[KIND/][NAMESPACE/]NAME`` in both forms."""
+        with self._lock:
+            spans = list(self._spans)
+        names: dict[str, None] = {}
+        for span in spans:
+            attributes = span.attributes or {}
+            if (name := attributes.get("waggle.object")) is not None:
+                names |= {str(name): None, f"{attributes.get('waggle.kind')}/{name}": None}
+            prefixes = attributes.get("waggle.prefixes", ())
+            if isinstance(prefixes, tuple):
+                names |= dict.fromkeys(map(str, prefixes))
+        return list(names)
+
 
 def _is_of(span: ReadableSpan, target: str) -> bool:
     attributes = span.attributes or {}
@@ -121,13 +146,56 @@ def _attributes(span: ReadableSpan) -> Iterator[tuple[str, Any]]:
 def spans_resource(recent: RecentSpans) -> ApiResource:
     """Return the path of the last change of a prefix or an object."""
 
-    def read(query: Query) -> list[SpanItem]:
+    def read(query: Query) -> Iterator[Sequence[SpanItem]]:
         target = query.get("target")
         if not target:
             raise BadRequestError("target: a prefix or an object is required")
-        return recent.last_change(target)
+        return _found(recent, target)
 
     return ApiResource(path="/v1/spans", kind="SpanList", parameters=("target",), read=read)
+
+
+def _found(recent: RecentSpans, target: str) -> Iterator[Sequence[SpanItem]]:
+    """Yield the last change of a target. Raises `NotFoundError` with the nearest ones."""
+    items = recent.last_change(target)
+    if items:
+        yield items
+        return
+    near: list[str] = []
+    rest = iter(recent.targets())
+    while some := list(islice(rest, SLICE)):
+        near = _nearest(target, [*near, *some])
+        yield ()
+    hint = f"; the nearest: {', '.join(near)}" if near else ""
+    raise NotFoundError(
+        f"no change of {target} is among the last spans: the agent keeps --trace-buffer of them, and "
+        f"of a round with many changes the first 32 prefixes{hint}"
+    )
+
+
+def _nearest(target: str, names: Iterable[str]) -> list[str]:
+    """Return similar names, or of a prefix the prefixes with the most leading bits of it."""
+    wanted = _network(target)
+    if wanted is None:
+        return difflib.get_close_matches(target, names, n=NEAREST)
+    networks = {name: network for name in names if (network := _network(name)) is not None}
+    bits = {name: _shared_bits(wanted, network) for name, network in networks.items()}
+    return sorted(
+        (name for name in bits if bits[name] >= NEAR_BITS), key=lambda name: (-bits[name], name)
+    )[:NEAREST]
+
+
+def _network(text: str) -> Network | None:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_network(text, strict=False)
+    return None
+
+
+def _shared_bits(one: Network, other: Network) -> int:
+    if one.version != other.version:
+        return 0
+    differs = int(one.network_address) ^ int(other.network_address)
+    return min(one.prefixlen, other.prefixlen, one.max_prefixlen - differs.bit_length())
 
 
 WIRING = Wiring(

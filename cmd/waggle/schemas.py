@@ -84,6 +84,16 @@ class ReasonItem(Item, frozen=True, kw_only=True):
     remedy: str | None = None
 
 
+class RouterConfigurationItem(Item, frozen=True, kw_only=True):
+    """A valid configuration of a router; ``prefixes`` are originated."""
+
+    file: str
+    asn: int
+    router_id: str = msgspec.field(name="routerID")
+    neighbors: int
+    prefixes: int
+
+
 class SchemaItem(Item, frozen=True, kw_only=True):
     """A kind of answers, and its schema."""
 
@@ -184,6 +194,7 @@ def item_types() -> dict[str, Any]:
         "ReconcilerList": model.ReconcilerItem,
         "RouteCountList": RouteCountItem,
         "RouteList": RouteItem,
+        "RouterConfigurationList": RouterConfigurationItem,
         "SchemaList": SchemaItem,
         "SpanList": model.SpanItem,
         "StatusList": model.StatusItem,

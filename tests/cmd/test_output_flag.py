@@ -15,7 +15,6 @@ WITHOUT: Final = {
     "completion": "prints a script of a shell",
     "demo": "is a program",
     "router": "is a program",
-    "router check": "answers by its exit status, and with errors",
     "top": "is a screen",
     "ui": "is a program",
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRule
 from speaker.iana import Role
@@ -387,8 +389,35 @@ def test_check_reads_a_file_and_starts_nothing(
     assert capsys.readouterr().out == (
         f"{path}: valid: AS 65000 (192.0.2.1), 1 neighbor, 1 prefix to originate\n"
     )
+    assert command("check", str(path), "-o", "table") == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["FILE", "ASN", "ROUTER-ID", "NEIGHBORS", "PREFIXES"],
+        [str(path), "65000", "192.0.2.1", "1", "1"],
+    ]
     assert command("check", str(write(tmp_path, MINIMAL + "neighbors: [{address: '::'}]"))) == 2
     assert "neighbors[0]" in capsys.readouterr().err
+
+
+def test_check_answers_with_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    neighbor = "{address: 10.0.0.1, export: all, families: [ipv6-unicast]}"
+    path = write(tmp_path, f"{MINIMAL}neighbors: [{neighbor}]\noriginate: [10.1.0.0/16]")
+    assert command("check", str(path), "-o", "json") == 0
+    printed = capsys.readouterr()
+    answer = json.loads(printed.out)
+    assert answer["kind"] == "RouterConfigurationList"
+    (item,) = answer["items"]
+    assert (item["asn"], item["routerID"]) == (65000, "192.0.2.1")
+    assert (item["neighbors"], item["prefixes"], answer["errors"]) == (1, 1, [])
+    (note,) = answer["notes"]
+    assert note.startswith(f"{path}: neighbors[0]: IPv6 routes over an IPv4 session")
+    assert printed.err == ""
+
+    wrong = write(tmp_path, MINIMAL + "holdTime: x\nneighbors: [{address: '::'}]")
+    assert command("check", str(wrong), "-o", "yaml") == 2
+    answer = yaml.safe_load(capsys.readouterr().out)
+    assert answer["items"] == []
+    assert {error["code"] for error in answer["errors"]} == {"InvalidConfiguration"}
+    assert all(str(wrong) in error["message"] for error in answer["errors"])
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ OF_AGENT = (
 )
 OFFLINE = (
     *("plan -f {} --from {} --add", "docs", "docs router", "errors", "errors NoRule", "schema"),
+    *("router check examples/router.yaml", "router check none"),
     *(f"decode {OPEN}", "errors none", "explain -f {} --node node-1 --all"),
 )
 WITHOUT_A_LIST = {

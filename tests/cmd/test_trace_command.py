@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cells.api.model import SpanItem
-from cells.api.resource import ApiResource, Query
+from cells.api.resource import ApiResource, NotFoundError, Query
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 
@@ -43,7 +43,9 @@ SPANS = [
 
 
 def read(query: Query) -> list[SpanItem]:
-    return SPANS if query.get("target") == "10.0.0.0/24" else []
+    if query.get("target") != "10.0.0.0/24":
+        raise NotFoundError(f"no change of {query['target']}; the nearest: 10.0.0.0/24")
+    return SPANS
 
 
 SPANS_PATH = ApiResource(path="/v1/spans", kind="SpanList", parameters=("target",), read=read)
@@ -69,10 +71,11 @@ def test_the_spans_are_a_tree_in_the_order_of_their_begin(
         items = json.loads(capsys.readouterr().out)["items"]
         assert items[1]["parentSpanID"] == items[0]["spanID"]
         assert main(["trace", "10.9.0.0/24", *arguments]) == 4
-        assert "no change of 10.9.0.0/24 is among the last spans" in capsys.readouterr().err
+        missing = "no change of 10.9.0.0/24; the nearest: 10.0.0.0/24"
+        assert capsys.readouterr().err == f"waggle trace: {missing}\n"
         assert main(["trace", "10.9.0.0/24", "-o", "json", *arguments]) == 4
         (error,) = json.loads(capsys.readouterr().out)["errors"]
-        assert error["code"] == "NotFound"
+        assert error == {"code": "NotFound", "message": missing}
 
 
 def test_an_agent_that_keeps_no_spans_says_which_option_it_needs(

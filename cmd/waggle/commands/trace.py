@@ -13,10 +13,6 @@ from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, NO_AGENT, exit_st
 from waggle.tables import Column
 
 Json = dict[str, Any]
-NOT_FOUND = (
-    "no change of {} is among the last spans: the agent keeps --trace-buffer of them, and of a round "
-    "with many changes the first 32 prefixes"
-)
 TIMELINE_WIDTH: Final = 20
 OFF = "the agent keeps no spans: start it with --trace-buffer 2000"
 
@@ -52,16 +48,13 @@ def run(args: argparse.Namespace) -> int:
     answer = ask_agent.answer(args, "SpanList", lambda: _ask(args, target))
     if answer is None:
         return EXIT_ERROR
-    missing = NOT_FOUND.format(target)
     if args.output != "table":
-        if not answer["items"]:
-            answer["errors"] = [{"code": "NotFound", "message": missing}]
         output.dump(answer, args.output)
-    elif answer["items"]:
-        output.table(COLUMNS, rows(answer["items"]), args)
+    elif answer["errors"]:
+        output.complain(args.prog, answer["errors"][0]["message"])
     else:
-        output.complain("waggle trace", missing)
-    return EXIT_OK if answer["items"] else EXIT_NOT_FOUND
+        output.table(COLUMNS, rows(answer["items"]), args)
+    return EXIT_NOT_FOUND if answer["errors"] else EXIT_OK
 
 
 def _ask(args: argparse.Namespace, target: str) -> Json:

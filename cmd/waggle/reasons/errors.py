@@ -33,6 +33,11 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
         "the message has the nearest names",
     ),
     ("NotEnabled", "the part of the agent that answers is off", "the flag that the message names"),
+    (
+        "InvalidConfiguration",
+        "the file is no valid configuration of a router",
+        "the message has the key and the rule",
+    ),
     ("Unavailable", "the agent has not computed its first configuration yet", "repeat the command"),
     ("StreamEnded", "the agent could not continue a stream", "the message; start it again"),
     (

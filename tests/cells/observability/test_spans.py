@@ -8,9 +8,9 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
-from cells.api.resource import BadRequestError
+from cells.api.resource import BadRequestError, NotFoundError
 from cells.hive.lifecycle import Lifecycle
-from cells.observability import span_export
+from cells.observability import span_export, spans
 from cells.observability.spans import RecentSpans, spans_resource
 from cells.options import SpansOptions
 from reconcilers.round_span import round_span
@@ -103,6 +103,37 @@ def test_an_unsampled_change_is_kept() -> None:
         pass
     names = [each.name for each in recent.last_change("shop/web")]
     assert names == ["resource.event", "intent.round"]
+
+
+@pytest.mark.parametrize(
+    ("target", "nearest"),
+    [
+        ("198.51.100.12/32", "198.51.100.14/32, 198.51.100.0/24, 198.51.0.0/16"),
+        ("2001:db8:0:2::/64", "2001:db8::/32"),
+        ("203.0.113.0/24", ""),
+        ("shop/wob", "shop/web"),
+        ("Service/shop/wob", "Service/shop/web"),
+        ("other", ""),
+    ],
+)
+def test_an_unknown_prefix_or_object_is_answered_with_the_nearest(
+    target: str, nearest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spans, "SLICE", 2)
+    recorder = Recorder()
+    known = ("198.51.0.0/16", "198.51.100.14/32", "198.51.100.0/24", "198.0.0.0/9", "2001:db8::/32")
+    recorder.round(recorder.event("shop/web"), prefixes=known)
+    with pytest.raises(NotFoundError) as error:
+        list(spans_resource(recorder.recent).read({"target": target}))
+    assert str(error.value).startswith(f"no change of {target} is among the last spans")
+    assert str(error.value).partition("; the nearest: ")[2] == nearest
+
+
+def test_the_path_has_the_last_change() -> None:
+    recorder = Recorder()
+    recorder.round(recorder.event("shop/web"), prefixes=(PREFIX,))
+    (change,) = spans_resource(recorder.recent).read({"target": "shop/web"})
+    assert [span.name for span in change] == ONE_CHANGE
 
 
 def test_a_target_is_required() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from resources.pages import reference
 from waggle import ask_agent, output
@@ -22,6 +22,7 @@ from waggle.output import (
     complain,
     exit_statuses,
 )
+from waggle.tables import Column
 from waggle.watching import add_watch_flag
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="FILE",
         help="the configuration, YAML (default: that of -c)",
     )
+    output.add_output_flags(check, ("text", "table", "json", "jsonl", "yaml"), "text")
     for name, text in (
         ("announce", "announce prefixes from a running router"),
         ("withdraw", "withdraw prefixes from a running router"),
@@ -183,7 +185,7 @@ def run(args: argparse.Namespace) -> int:
     action = args.action or "run"
     if action == "check":
         file = args.file or args.config
-        return _usage("FILE is missing", action) if file is None else _check(file)
+        return _usage("FILE is missing", action) if file is None else _check(file, args)
     try:
         config = load(args.config) if args.config is not None else None
     except ConfigError as error:
@@ -213,17 +215,46 @@ def run(args: argparse.Namespace) -> int:
     return actions.run(action, args)
 
 
-def _check(path: Path) -> int:
+CHECKED: Final = "RouterConfigurationList"
+CHECKED_COLUMNS: Final = (
+    Column("FILE", output.member("file")),
+    Column("ASN", output.member("asn"), right=True),
+    Column("ROUTER-ID", output.member("routerID")),
+    Column("NEIGHBORS", output.member("neighbors"), right=True),
+    Column("PREFIXES", output.member("prefixes"), right=True),
+)
+
+
+def _check(path: Path, args: argparse.Namespace) -> int:
     """Check a configuration file; returns the exit status."""
     from waggle.commands.router.config import ConfigError, load
 
+    is_data = args.output not in ("text", "table")
     try:
         config = load(path)
     except ConfigError as error:
-        return _invalid(error, "check")
-    for warning in config.warnings():
-        complain("waggle router check: note", f"{path}: {warning}")
+        if not is_data:
+            return _invalid(error, "check")
+        errors = [{"code": "InvalidConfiguration", "message": text} for text in error.sentences]
+        output.dump(output.document(CHECKED, [], errors), args.output)
+        return EXIT_USAGE
+    notes = [f"{path}: {warning}" for warning in config.warnings()]
     neighbors, prefixes = len(config.neighbors), len(config.originated())
+    item = {
+        "file": str(path),
+        "asn": config.asn,
+        "routerID": str(config.router_id),
+        "neighbors": neighbors,
+        "prefixes": prefixes,
+    }
+    if is_data:
+        output.dump({**output.document(CHECKED, [item]), "notes": notes}, args.output)
+        return EXIT_OK
+    for note in notes:
+        complain("waggle router check: note", note)
+    if args.output == "table":
+        output.table(CHECKED_COLUMNS, [item], args)
+        return EXIT_OK
     counts = (
         f"{neighbors} neighbor{'s' * (neighbors != 1)}, "
         f"{prefixes} prefix{'es' * (prefixes != 1)} to originate"
