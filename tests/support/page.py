@@ -34,7 +34,8 @@ from tests.support.background_loop import BackgroundLoop
 CHROMIUM: Final = shutil.which("chromium")
 """Installed by tests/support/install-chromium."""
 HOSTILE: Final = "<img src=x onerror=\"document.title='owned'\">\x1b[2J"
-NOW: Final = datetime.now(UTC)
+NOW: Final = datetime(2026, 11, 2, 9, 30, 12, 345_000, UTC)
+"""The time of its data."""
 
 
 def ago(**time: float) -> datetime:

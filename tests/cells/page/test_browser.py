@@ -1,10 +1,12 @@
 """The page in a browser: views, keys, dark and light, live, and hostile text as text.
 
-``WAGGLE_SCREENSHOTS=1`` renews the pictures of docs/page.md.
+``WAGGLE_SCREENSHOTS=1`` renews the pictures of docs/page.md. Their pixels are compared where browser
+and font are the same that drew them.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
@@ -16,17 +18,42 @@ from typing import Any, Final
 import pytest
 
 from cells import page as static
-from tests.support.page import CHROMIUM, HOSTILE, Page, history, page, resources
+from tests.support.page import CHROMIUM, HOSTILE, NOW, Page, history, page, resources
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PICTURED: Final = Path(__file__).parent / "pictured.txt"
-"""A digest of the files of the page of which the pictures are."""
+"""A digest of the files of the page of which the pictures are, and what they were drawn by."""
 WIDTH, HEIGHT = 1180, 460
 PICTURES = {
     "page-sessions.png": ("sessions", "light"),
     "page-explain.png": ("explain=198.51.100.10/32", "light"),
     "page-changes.png": ("changes", "dark"),
 }
+PIXELS: Final = 0.0005
+"""The part of a picture that may differ, for the edges of letters."""
+TEXT_WIDTH: Final = """() => {
+  const context = new OffscreenCanvas(1, 1).getContext("2d");
+  context.font = getComputedStyle(document.body).font;
+  return context.measureText("Established 198.51.100.10/32").width;
+}"""
+"""Another font has another one."""
+DIFFERENT: Final = """async (pictures) => {
+  const pixels = async (data) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${data}`;
+    await image.decode();
+    const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    context.drawImage(image, 0, 0);
+    return context.getImageData(0, 0, image.width, image.height).data;
+  };
+  const [one, other] = await Promise.all(pictures.map(pixels));
+  let count = 0;
+  for (let i = 0; i < one.length; i += 4) {
+    count += [0, 1, 2].some((j) => Math.abs(one[i + j] - other[i + j]) > 32);
+  }
+  return count;
+}"""
+"""Counts the pixels of two pictures of which a colour differs by more than an eighth."""
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="chromium is not installed (tests/support/install-chromium)"
@@ -48,7 +75,10 @@ class Tab:
 
     def __init__(self, browser: Any, served: Page, scheme: str = "light") -> None:  # noqa: ANN401
         viewport = {"width": WIDTH, "height": HEIGHT}
-        self.page = browser.new_page(viewport=viewport, color_scheme=scheme)
+        self.page = browser.new_page(
+            viewport=viewport, color_scheme=scheme, timezone_id="UTC", locale="en-US"
+        )
+        self.page.clock.set_fixed_time(NOW)
         self.page.set_default_timeout(20_000)
         self.reported: list[str] = []
         self.page.on("console", lambda message: self.reported.append(message.text))
@@ -185,7 +215,7 @@ def test_what_is_unknown_is_a_sentence_and_a_lost_agent_is_said(browser: Any) ->
 
 
 @pytest.mark.parametrize(("name", "view", "scheme"), [(n, *of) for n, of in PICTURES.items()])
-def test_the_pictures_of_the_documentation_are_of_this_page(
+def test_the_pictures_of_the_documentation_show_this_page(
     browser: Any,  # noqa: ANN401
     tmp_path: Path,
     name: str,
@@ -202,12 +232,27 @@ def test_the_pictures_of_the_documentation_are_of_this_page(
         )
         assert background == ("rgb(251, 251, 250)" if scheme == "light" else "rgb(23, 22, 19)")
         tab.page.screenshot(path=picture)
+        drawn_by = f"Chromium {browser.version}, {tab.page.evaluate(TEXT_WIDTH):.3f}"
     for path in (picture, DOCS / name):
         octets = path.read_bytes()
         assert octets.startswith(b"\x89PNG")
         assert struct.unpack(">II", octets[16:24]) == (WIDTH, HEIGHT)
     if renew:
-        PICTURED.write_text(f"{static_digest()}\n")
+        PICTURED.write_text(f"{static_digest()}\n{drawn_by}\n")
+    if PICTURED.read_text().splitlines()[1] == drawn_by:
+        blank = browser.new_page()
+        found = blank.evaluate(DIFFERENT, [_base64(picture), _base64(DOCS / name)])
+        assert found <= PIXELS * (WIDTH * HEIGHT), f"{found} pixels differ"
+
+
+def _base64(picture: Path) -> str:
+    return base64.b64encode(picture.read_bytes()).decode()
+
+
+def test_a_picture_of_another_view_differs(browser: Any) -> None:  # noqa: ANN401
+    first, second, _ = (_base64(DOCS / name) for name in PICTURES)
+    found = browser.new_page().evaluate(DIFFERENT, [first, second])
+    assert found > 10 * PIXELS * (WIDTH * HEIGHT)
 
 
 def static_digest() -> str:
@@ -220,7 +265,7 @@ def static_digest() -> str:
 
 def test_the_pictures_of_the_documentation_are_renewed_with_the_page() -> None:
     """With ``WAGGLE_SCREENSHOTS=1`` the test above writes both."""
-    assert PICTURED.read_text().strip() == static_digest()
+    assert PICTURED.read_text().splitlines()[0] == static_digest()
 
 
 def test_an_event_has_the_page_read_the_parts_whose_revision_differs(
