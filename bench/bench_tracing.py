@@ -7,7 +7,8 @@ returns one object that does nothing. Printed are medians: the time from the fil
 sessions, and the processor time of the agent for one change, with the time in which it settles.
 
 With ``--p3`` the speaker's P3 as well (`bench.speed`, which needs root and ``build/bench-tester``):
-routers without and with tracing in turn.
+routers without and with tracing in turn. The ratio is the median of the ratios of neighbouring runs:
+the speed of a shared machine changes over minutes by more than what is measured.
 
 ``python -m bench.bench_tracing [--rounds N] [--peers N] [--services N] [--p3 TIMES]``
 """
@@ -208,9 +209,14 @@ def single(times: int) -> float:
                 found[name].append((figures["p50"], figures["cpu"]))
     ratio = 1.0
     for what, column in (("time", 0), ("CPU", 1)):
-        off, on = (statistics.median([row[column] for row in rows]) for rows in found.values())
-        ratio = on / off
-        print(f"P3, {what}: off {off:.3f} ms, 1 % sampled {on:.3f} ms, ratio {ratio:.3f}")
+        off, on = ([row[column] for row in rows] for rows in found.values())
+        ratios = [one / other for one, other in zip(on, off, strict=True)]
+        ratio = statistics.median(ratios)
+        print(
+            f"P3, {what}: off {statistics.median(off):.3f} ms, 1 % sampled "
+            f"{statistics.median(on):.3f} ms, ratio {ratio:.3f} "
+            f"({min(ratios):.3f} to {max(ratios):.3f})"
+        )
     return ratio
 
 

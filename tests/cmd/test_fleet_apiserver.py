@@ -229,6 +229,7 @@ def test_sessions_come_from_the_status_objects_alone(
     for name, peer, state in (
         ("silent", "192.0.2.1", "Active"),
         ("good", "192.0.2.2", "Established"),
+        ("gone", "192.0.2.3", "Established"),
     ):
         value = {
             "apiVersion": "frrk8s.metallb.io/v1beta1",
@@ -243,9 +244,23 @@ def test_sessions_come_from_the_status_objects_alone(
     assert status == 0
     assert [(i["node"], i["address"], i["state"], i["source"]) for i in answer["items"]] == [
         ("fleet-silent", "192.0.2.1", "Active", f"BGPSessionState/{NAMESPACE}/silent"),
+        ("fleet-gone", "192.0.2.3", "Established", f"BGPSessionState/{NAMESPACE}/gone"),
         ("fleet-good", "192.0.2.2", "Established", f"BGPSessionState/{NAMESPACE}/good"),
     ]
     status, answer = ask(capsys, "status", "--node", "fleet-silent", *cluster)
     assert status == 3
     assert [(i["node"], i["health"]) for i in answer["items"]] == [("fleet-silent", "unknown")]
+    # The runbook's stale statuses: of a Node that is gone, and of an agent that has another state.
+    given = {"status": {"node": "fleet-down", "peer": UP["address"], "bgpStatus": "Active"}}
+    assert apiserver.request("PATCH", f"{path}/good/status", given, "merge-patch+json").ok
+    status, answer = ask(capsys, "doctor", "--node", "fleet-down", *cluster)
+    assert status == 1
+    assert {
+        i["node"]: i["evidence"]
+        for i in answer["items"]
+        if i["check"] == "statuses" and i["result"] == "warning"
+    } == {
+        "fleet-gone": f"BGPSessionState/{NAMESPACE}/gone: there is no Node fleet-gone",
+        "fleet-down": f"BGPSessionState/{NAMESPACE}/good has Active, the agent has Established",
+    }
     undefine(apiserver, made)

@@ -28,6 +28,7 @@ from cryptography.x509.oid import NameOID
 
 from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_CONFIGURATION
 from tests.cmd.lab import NODE, PYTHON, configuration, free_port, service
+from tests.support import without_md5
 from tests.support.agent import Agent
 from tests.support.apiserver import BackgroundApiServer, status
 from tests.support.daemon import Daemon
@@ -54,14 +55,8 @@ PLANTED = {
         "tests/reconcilers/doctor/test_checks.py",
         'id="a path that loses long packets"',
     ),
-    "A status object is stale": (
-        "tests/reconcilers/doctor/test_checks.py",
-        'id="a stale status"',
-    ),
-    "The kernel lacks support": (
-        "tests/reconcilers/doctor/test_checks.py",
-        'id="a kernel without TCP MD5"',
-    ),
+    "A status object is stale": ("tests/cmd/test_fleet_apiserver.py", "good has Active, the agent"),
+    "The kernel lacks support": ("tests/cmd/test_runbook.py", '"tests.support.without_md5"'),
 }
 """The faults of the runbook: the test that plants each, and the line with which."""
 
@@ -155,6 +150,35 @@ def test_explain_names_what_stands_in_the_way_of_a_service(
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         assert main(["explain", target, "--socket", str(agent.socket)]) == 0
     assert evidence in printed.getvalue()
+
+
+@pytest.mark.skipif(without_md5.SETSOCKOPT is None, reason="no filter for this machine")
+def test_a_kernel_without_tcp_md5_is_named_where_a_peer_has_a_password(tmp_path: Path) -> None:
+    objects = configuration([free_port("127.0.0.2")])
+    (peer,) = [item for item in objects if item["kind"] == "CiliumBGPPeerConfig"]
+    peer["spec"]["authSecretRef"] = "tor-1"
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "tor-1", "namespace": "kube-system"},
+        "stringData": {"password": "s3cret"},
+    }
+    agent = Agent(None, tmp_path / "agent", node=NODE, program=("tests.support.without_md5",))
+    agent.write_objects("cluster.json", *objects, secret)
+    agent.start()
+    try:
+        agent.wait_ready()
+
+        def check_findings() -> None:
+            found = doctor(agent).get("kernel", [])
+            assert [f["evidence"] for f in found] == [
+                "peers have TCP MD5 passwords, which this kernel does not support"
+            ]
+            assert "CONFIG_TCP_MD5SIG" in found[0]["remedy"]
+
+        eventually(check_findings, within=30, interval=0.3, context=agent.daemon.tail)
+    finally:
+        agent.stop()
 
 
 @pytest.fixture(name="server")
