@@ -16,7 +16,14 @@ from reconcilers.admission import (
     nodes_to_come,
     selects,
 )
-from reconcilers.compile_manifests import CompiledManifests, OfflineSettings, kinds_of, store
+from reconcilers.compile_manifests import (
+    CompiledManifests,
+    OfflineSettings,
+    UnknownNodeError,
+    kinds_of,
+    store,
+    unknown_node,
+)
 from reconcilers.dialect import Dialect
 from reconcilers.intent.rejections import by_node
 from reconcilers.model import ObjectRef, ref_to
@@ -61,13 +68,18 @@ def check(
 
     ``nodes``: these alone. Otherwise nodes are assumed, as an admission webhook does, where manifests
     have none, and for objects that select no Node of the manifests: so that each object is compiled
-    with all others that it can meet. Raises `resources.manifests.UnreadablePathError`.
+    with all others that it can meet. Raises `resources.manifests.UnreadablePathError`, and
+    `UnknownNodeError` for one of ``nodes`` where the manifests have Nodes, and not this one.
     """
     loaded = load(paths, kinds_of(dialects), stdin)
     unnamed: tuple[Node, ...] = ()
     to_come: list[_ToCome] = []
+    present = [row for kind, e in loaded.replacements if kind is core.NODE for row in e.objects]
+    names = {row.metadata.name for row in present}
+    for node in nodes if names else ():
+        if node not in names:
+            raise UnknownNodeError(unknown_node(node, names))
     if not nodes:
-        present = [row for kind, e in loaded.replacements if kind is core.NODE for row in e.objects]
         unnamed = () if present else (_UNNAMED,)
         of_kinds = (_selects_with_others, _selects_alone)
         to_come = [_nodes_to_come(loaded, of_kind, [*present, *unnamed]) for of_kind in of_kinds]
@@ -90,8 +102,9 @@ def check(
         known = kinds_of(selecting)
         replacements = [of_kind for of_kind in loaded.replacements if of_kind[0] in known]
         replacements.append((core.NODE, Replace(assumed.nodes)))
-        names = [node.metadata.name for node in assumed.nodes]
-        problems.compile(loaded._replace(replacements=replacements), selecting, settings, names)
+        hypothetical = [node.metadata.name for node in assumed.nodes]
+        to_compile = loaded._replace(replacements=replacements)
+        problems.compile(to_compile, selecting, settings, hypothetical)
     problems.add_without_effect(compiled)
     return {
         "nodes": sorted(problems.nodes),

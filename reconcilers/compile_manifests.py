@@ -69,6 +69,10 @@ def store(db: Database, tables: Tables, loaded: Loaded) -> None:
             tables.source_problems.upsert(txn, problem)
 
 
+class UnknownNodeError(Exception):
+    """A node that manifests do not have; ``str()`` is one sentence."""
+
+
 def unknown_node(node: str, known: Collection[str]) -> str:
     """Return a sentence that manifests have no such Node to compile for, with the nearest names."""
     near = difflib.get_close_matches(node, sorted(known), SHOWN_NAMES)

@@ -116,6 +116,10 @@ class SpeakerRouting:
             if chosen(status.instance, status.name, status.address)
         ]
 
+    def names(self) -> list[str]:
+        """Return the names of all peers."""
+        return [status.name for status in self._speaker.peers()]
+
     def chosen(self, peer: str | None, instance: str | None) -> Chosen:
         """Return whether a peer is the wanted one; None is any."""
         names = (peer, None if peer is None else _address(peer))
@@ -142,7 +146,7 @@ class SpeakerRouting:
             raise NotFoundError(f"no instance is called {instance}{near}")
         peers = self.sessions(peer, instance)
         if peer is not None and not peers:
-            near = suggestion(peer, [status.name for status in self._speaker.peers()])
+            near = suggestion(peer, self.names())
             raise NotFoundError(f"no peer is called {peer}{near}")
         among = sorted({status.instance for status in peers})
         if peer is not None and len(among) > 1:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from cells.api.agent_socket import SOCKET_ENV, default_path, default_socket
 from cells.api.client import AgentError, Client, at_socket
@@ -72,6 +73,20 @@ def client(args: argparse.Namespace) -> Client:
 
 
 T = TypeVar("T")
+
+
+UNKNOWN_PEER: Final = "no peer or instance of that name: {}"
+
+
+def unknown_peer(args: argparse.Namespace, name: str, sentence: str = UNKNOWN_PEER) -> str:
+    """Return a sentence about a peer or instance, with the nearest name that the agent has."""
+    from cells.hive import suggestion
+
+    known: set[str] = set()
+    with contextlib.suppress(AgentError):
+        for item in client(args).get("/v1/peers", {})["items"]:
+            known |= {item["name"], item["instance"], item.get("address") or ""}
+    return sentence.format(name) + suggestion(name, filter(None, known))
 
 
 def of_cell(args: argparse.Namespace, request: Callable[[Client], T], off: str) -> T:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from waggle import ask_agent, output
-from waggle.output import EXIT_ERROR, EXIT_OK
+from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK
 from waggle.top_screen import Reading, lines, summary
 
 INTERVAL_SECONDS: Final = 2.0
@@ -46,6 +46,9 @@ def live(
     except ask_agent.AgentError as error:
         output.complain(args.prog, str(error))
         return EXIT_ERROR
+    if (name := args.peer or args.instance) and not first.sessions:
+        output.complain(args.prog, ask_agent.unknown_peer(args, name))
+        return EXIT_NOT_FOUND
     show = _screen if is_shown() else _print
     return show(args, first, interval, count)
 

@@ -73,6 +73,15 @@ def test_selected_nodes_alone(manifests: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == "no problems on 1 node\n"
 
 
+def test_an_unknown_node_is_answered_with_the_known_ones(
+    manifests: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check("-f", manifests, "--node", "b0", "--node", "b1") == 4
+    printed = capsys.readouterr()
+    assert printed.err.startswith("waggle check: there is no Node b1; the Nodes: a0, a1")
+    assert printed.out == ""
+
+
 def test_manifests_without_a_node_are_checked_for_one_without_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

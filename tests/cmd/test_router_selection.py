@@ -10,6 +10,7 @@ from cells.api.resource import NotFoundError
 from cells.serve.routing import SpeakerRouting, routes_resource
 from speaker.api import InstanceConfig, Limited, PeerConfig, RouteAttributes
 from tests.support.engine_speaker import EngineSpeaker
+from waggle.commands.router.api import _Names
 from waggle.commands.router.config import INSTANCE
 
 ROUTER, TOR_1, TOR_2 = "192.0.2.1", "192.0.2.11", "192.0.2.12"
@@ -100,3 +101,10 @@ def test_without_a_peer_the_longest_match_is_that_of_each_peer_or_of_the_table(
 def test_a_limit_counts_the_routes_of_the_peer(api: SpeakerRouting) -> None:
     assert len(ask(api, table="received", peer="tor-2", limit=2)) == 2
     assert {peer for peer, _ in ask(api, table="received", peer="tor-2", limit=2)} == {"tor-2"}
+
+
+def test_an_action_on_an_unknown_peer_names_the_nearest(api: SpeakerRouting) -> None:
+    names = _Names(cast("Any", api))
+    names.check("tor-1", None)
+    with pytest.raises(NotFoundError, match=r"no peer is called tor-11 \(did you mean tor-1\?\)"):
+        names.check("tor-11", None)

@@ -169,6 +169,18 @@ def test_over_a_pipe_each_reading_is_a_line(
     assert printed.err == ""
 
 
+def test_an_unknown_peer_ends_it_with_the_nearest_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with agent_with_a_session(tmp_path) as socket:
+        words = ["top", "--count", "1", "--socket", socket, "--peer", "tor-2"]
+        assert main(words) == output.EXIT_NOT_FOUND
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    sentence = "no peer or instance of that name: tor-2 (did you mean tor-1?)"
+    assert printed.err == f"waggle top: {sentence}\n"
+
+
 def test_without_an_agent_it_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "--socket", str(tmp_path / "none")]) == output.EXIT_ERROR
     assert "no agent runs here" in capsys.readouterr().err

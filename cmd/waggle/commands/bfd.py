@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from waggle import ask_agent, output
 from waggle.output import member
 from waggle.tables import Column
 
+MISSING: Final = "no BFD session of that peer or instance: {}"
 Item: TypeAlias = Mapping[str, Any]
 UP = "Up"
 
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         return output.EXIT_ERROR
     items, named = answer["items"], args.peer or args.instance
     items.sort(key=lambda item: output.peer_order({**item, "name": item["peer"]}))
-    missing = f"no BFD session of that peer or instance: {named}" if named and not items else ""
+    missing = ask_agent.unknown_peer(args, named, MISSING) if named and not items else ""
     if args.output not in output.TABLES:
         if missing:
             answer["errors"] = [{"code": "NotFound", "message": missing}]

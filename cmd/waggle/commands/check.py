@@ -21,7 +21,7 @@ from waggle import output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, exit_statuses
+from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, complain, exit_statuses
 from waggle.tables import Column
 
 NAME = "check"
@@ -49,6 +49,7 @@ def add_parser(
                 EXIT_OK: "no problem",
                 EXIT_ERROR: "problems",
                 EXIT_USAGE: "wrong usage, or unreadable input",
+                EXIT_NOT_FOUND: "no Node of that name",
             }
         ),
     )
@@ -68,6 +69,7 @@ def add_parser(
 def run(args: argparse.Namespace) -> int:
     """Check and print; returns the exit status."""
     from reconcilers.check_manifests import check
+    from reconcilers.compile_manifests import UnknownNodeError
     from resources.manifests.load import UnreadablePathError
 
     paths = manifest_paths(args)
@@ -77,6 +79,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         settings = offline_settings(args, args.dialects)
         document = check(paths, args.dialects.load(), settings, nodes, sys.stdin.buffer)
+    except UnknownNodeError as error:
+        complain("waggle check", str(error))
+        return EXIT_NOT_FOUND
     except (UnreadablePathError, InvalidOption) as error:
         complain("waggle check", str(error))
         return EXIT_USAGE

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from typing import Any
 
 from waggle import ask_agent, output, sessions
 from waggle.fleet.flags import add_fleet_flags, asks_cluster
 from waggle.live import is_shown, live
 from waggle.watching import add_watch_flag, watched
-
-NOT_FOUND = "no peer or instance of that name: {}"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -111,7 +108,9 @@ def _show(args: argparse.Namespace) -> int:
     if args.output not in output.TABLES:
         is_missing = named and not answer["items"]
         if is_missing:
-            answer["errors"] = [{"code": "NotFound", "message": _not_found(args, named)}]
+            answer["errors"] = [
+                {"code": "NotFound", "message": ask_agent.unknown_peer(args, named)}
+            ]
         output.dump(answer, args.output)
         return output.EXIT_NOT_FOUND if is_missing else output.EXIT_OK
     if not answer["items"]:
@@ -138,28 +137,18 @@ def _show_fleet(args: argparse.Namespace, query: dict[str, str | None]) -> int:
         sessions=lambda item: [item],
         of_statuses=lambda _, items: items,
         selects=selects,
-        empty=NOT_FOUND.format(args.peer or args.instance) if any(query.values()) else "no peers",
+        empty=ask_agent.UNKNOWN_PEER.format(args.peer or args.instance)
+        if any(query.values())
+        else "no peers",
     )
     return show_fleet(args, view)
-
-
-def _not_found(args: argparse.Namespace, name: str) -> str:
-    """Return a sentence with the nearest name that the agent has."""
-    from cells.hive import suggestion
-
-    known: set[str] = set()
-    with contextlib.suppress(ask_agent.AgentError):
-        for item in ask_agent.client(args).get("/v1/peers", {})["items"]:
-            known |= {item["name"], item["instance"], item.get("address") or ""}
-    near = suggestion(name, filter(None, known))
-    return NOT_FOUND.format(name) + near
 
 
 def _explain_absence(args: argparse.Namespace, answer: dict[str, Any], named: str | None) -> int:
     """Print why there are no peers, or none of a name; returns the exit status."""
     problems = answer.get("problems", [])
     if named:
-        text = _not_found(args, named)
+        text = ask_agent.unknown_peer(args, named)
     elif problems:
         text = "no peers, for the problems of the configuration:"
     elif args.server == "router":

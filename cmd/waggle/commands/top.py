@@ -23,6 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 EXIT_OK: "ended by q, or after --count",
                 EXIT_ERROR: f"{NO_AGENT} at the start",
                 output.EXIT_USAGE: output.USAGE,
+                output.EXIT_NOT_FOUND: "no such peer or instance",
                 EXIT_INTERRUPTED: "interrupted",
             }
         ),

@@ -16,7 +16,12 @@ import msgspec
 
 from cells.api.client import Client
 from reconcilers.bfd.options import BfdOptions
-from reconcilers.compile_manifests import OfflineSettings, kinds_of, unknown_node
+from reconcilers.compile_manifests import (
+    OfflineSettings,
+    UnknownNodeError,
+    kinds_of,
+    unknown_node,
+)
 from reconcilers.dialect import Dialect
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.received_file import InvalidReceivedFile, ReceivedRoutes, decode_received
@@ -47,10 +52,6 @@ NO_KERNEL: Final = "this agent installs no routes in the kernel (--fib): --recei
 
 class UsageError(Exception):
     """Flags that do not go together."""
-
-
-class UnknownNodeError(Exception):
-    """A node that neither set of manifests has."""
 
 
 UNUSABLE = (

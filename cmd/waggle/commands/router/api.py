@@ -15,6 +15,7 @@ import msgspec
 
 from cells.api.model import BfdItem, PrefixChangeItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, NotFoundError
+from cells.hive import suggestion
 from cells.serve.api_socket import ApiSocket
 from cells.serve.clear import ClearPeers, clear_action
 from cells.serve.items import collector_item
@@ -120,7 +121,8 @@ class _Names(NamedTuple):
 
     def check(self, peer: str | None, instance: str | None) -> None:
         if not self.routing.sessions(peer, instance):
-            raise NotFoundError(f"there is no peer {peer!r}")
+            near = suggestion(peer or "", self.routing.names())
+            raise NotFoundError(f"no peer is called {peer}{near}")
 
     def chosen(self, peer: str | None, instance: str | None) -> Chosen:
         return self.routing.chosen(peer, instance)
@@ -201,9 +203,8 @@ class RouterApi:
         """Return an action on a neighbour, whose session is the answer."""
 
         def run(request: P) -> list[dict[str, Any]]:
-            named = self._routing.sessions(request.peer, None)
-            # An unknown name is refused by the speaker.
-            peer = named[0].name if named else request.peer
+            _Names(self._routing).check(request.peer, None)
+            (peer, *_) = (status.name for status in self._routing.sessions(request.peer, None))
             perform(peer, request)
             return self._routing.peers(peer=peer, instance=None)
 
