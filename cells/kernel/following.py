@@ -22,6 +22,8 @@ from reconcilers.round_span import round_span
 from reconcilers.tables import IntentTables
 from resources.streams import guarded
 from resources.tables import Tables
+from resources.trace_links import UNSAMPLED
+from resources.trace_sampling import ROOTS
 from speaker.api import (
     ESTABLISHED,
     BestPathChange,
@@ -110,7 +112,11 @@ class BestPathFollower:
     def _take(
         self, instance: str, reader: BestPathReader, urgent: Sequence[BestPathItem] = ()
     ) -> None:
-        with round_span(_tracer, "bgp.best_paths", reader.take_causes()) as span:
+        causes = reader.take_causes()
+        if not causes and ROOTS.share < 1.0:
+            # Of UPDATEs whose trace is not begun: the rest of it would be one without its begin.
+            causes = [UNSAMPLED]
+        with round_span(_tracer, "bgp.best_paths", causes) as span:
             items = reader.take()
             if span.is_recording():
                 _describe(span, instance, [i for i in items if isinstance(i, BestPathChange)])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
+from unittest.mock import Mock
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -29,6 +31,8 @@ from reconcilers.kernel.options import FibOptions
 from reconcilers.model import Instance, NextHops, Peer, PrefixRule
 from resources.host import Host
 from resources.tables import Tables
+from resources.trace_links import UNSAMPLED
+from resources.trace_sampling import ROOTS
 from speaker import server
 from speaker.api import (
     ESTABLISHED,
@@ -303,6 +307,26 @@ def test_the_span_of_a_batch_of_best_paths_has_its_prefixes_and_the_peers_that_s
     contexts, _ = agent.kernel.causes.take()
     assert contexts == [span.context]
     assert [status.message for status in scope.report()] == ["1 instances"]
+
+
+def test_best_paths_of_an_update_that_is_not_traced_begin_no_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ROOTS, "share", 0.99)
+    monkeypatch.setattr(random, "random", lambda: 0.0)
+    monkeypatch.setattr(following, "_tracer", Mock())
+    agent, speaker, jobs = Agent(), Speaker(), TestJobs()
+    port = cast("SpeakerPort", speaker)
+    BestPathFollower(agent.db, agent.intent, port, agent.kernel, FibOptions(), health(), jobs.given)
+
+    async def scenario() -> None:
+        async with jobs.running():
+            agent.start()
+            await until(lambda: agent.kernel.wanted_tables.route(MAIN, wire(PREFIX)))
+
+    looptime.run(scenario())
+    assert following._tracer.mock_calls == []  # type: ignore[attr-defined]  the mock
+    assert agent.kernel.causes.take()[0] == [UNSAMPLED]
 
 
 def test_without_tracing_no_change_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
