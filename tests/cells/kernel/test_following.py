@@ -314,7 +314,8 @@ def test_best_paths_of_an_update_that_is_not_traced_begin_no_trace(
 ) -> None:
     monkeypatch.setattr(ROOTS, "share", 0.99)
     monkeypatch.setattr(random, "random", lambda: 0.0)
-    monkeypatch.setattr(following, "_tracer", Mock())
+    tracer = Mock()
+    monkeypatch.setattr(following, "_tracer", tracer)
     agent, speaker, jobs = Agent(), Speaker(), TestJobs()
     port = cast("SpeakerPort", speaker)
     BestPathFollower(agent.db, agent.intent, port, agent.kernel, FibOptions(), health(), jobs.given)
@@ -325,7 +326,7 @@ def test_best_paths_of_an_update_that_is_not_traced_begin_no_trace(
             await until(lambda: agent.kernel.wanted_tables.route(MAIN, wire(PREFIX)))
 
     looptime.run(scenario())
-    assert following._tracer.mock_calls == []  # type: ignore[attr-defined]  the mock
+    assert tracer.mock_calls == []
     assert agent.kernel.causes.take()[0] == [UNSAMPLED]
 
 
