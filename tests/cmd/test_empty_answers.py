@@ -32,7 +32,7 @@ EMPTY = {
         ("history", 0, "no change in that time"),
         ("bfd", 0, "no BFD sessions: "),
         ("explain", 0, "every route is advertised to every peer"),
-        ("trace 10.0.0.0/8", 4, "no change of 10.0.0.0/8 is among the last spans: "),
+        ("trace 10.0.0.0/8", 4, "no change of 10.0.0.0/8 is among the last spans"),
         ("router peers", 0, "no peers: the configuration has no neighbors"),
         ("router collectors", 0, "no monitoring stations: the configuration has no bmp.collectors"),
     ],

@@ -50,11 +50,12 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_ERROR
     if args.output != "table":
         output.dump(answer, args.output)
-    elif answer["errors"]:
-        output.complain(args.prog, answer["errors"][0]["message"])
-    else:
+    elif answer["items"]:
         output.table(COLUMNS, rows(answer["items"]), args)
-    return EXIT_NOT_FOUND if answer["errors"] else EXIT_OK
+    else:
+        missing = f"no change of {target} is among the last spans"
+        output.complain(args.prog, answer["errors"][0]["message"] if answer["errors"] else missing)
+    return EXIT_OK if answer["items"] else EXIT_NOT_FOUND
 
 
 def _ask(args: argparse.Namespace, target: str) -> Json:
