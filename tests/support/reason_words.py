@@ -111,6 +111,8 @@ def _pairs(node: ast.AST) -> Iterator[ast.expr]:
             yield word
         case ast.Tuple(elts=[ast.Constant() as word, ast.JoinedStr() | ast.Name()]):
             yield word
+        case ast.Tuple(elts=[ast.Name(), ast.Constant(value=int()), ast.Constant() as word]):
+            yield word  # an exception, its HTTP status and its code
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
             for target, value in zip(targets, values, strict=False):
                 if isinstance(target, ast.Name) and target.id in PARAMETERS:
