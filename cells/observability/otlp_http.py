@@ -11,7 +11,6 @@ import base64
 import contextlib
 import gzip
 import http.client
-import importlib.metadata
 import os
 import ssl
 import threading
@@ -25,6 +24,8 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.util.re import parse_env_headers
+
+from cells.version import version
 
 RETRIED: Final = frozenset({429, 502, 503, 504})
 """Statuses after which a batch is sent again (OTLP/HTTP, "Retryable Response Codes")."""
@@ -52,7 +53,7 @@ class OtlpHttpExporter(SpanExporter):
         self._compress = _COMPRESSIONS.get(compression)
         self._headers = {
             "content-type": "application/x-protobuf",
-            "user-agent": f"waggle/{importlib.metadata.version('waggle-bgp')}",
+            "user-agent": f"waggle/{version()}",
             **_authorization(parts),
             **({"content-encoding": compression} if self._compress else {}),
             **parse_env_headers(_setting("HEADERS") or "", liberal=True),
