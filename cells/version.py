@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from pathlib import Path
@@ -19,8 +20,9 @@ _AFTER: Final = ".dist-info"
 def version() -> str:
     """Return the version of the installed distribution, by the name of its directory."""
     for place in sys.path:
-        for directory in Path(place).glob(f"{_BEFORE}*{_AFTER}"):
-            return directory.name.removeprefix(_BEFORE).removesuffix(_AFTER)
+        with contextlib.suppress(OSError):  # it may not be searched, as imports do not mind either
+            for directory in Path(place).glob(f"{_BEFORE}*{_AFTER}"):
+                return directory.name.removeprefix(_BEFORE).removesuffix(_AFTER)
     import importlib.metadata  # an archive, or a directory of another layout
 
     return importlib.metadata.version(DISTRIBUTION)

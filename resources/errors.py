@@ -12,6 +12,8 @@ from resources.enumeration import joined
 
 T = TypeVar("T")
 
+INVALID_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Errors of msgspec for octets that are no JSON of a type; no UTF-8 and deep nesting have Python's."""
 MAX_LISTED_ERRORS: Final = 100
 """Errors of the items of one list that are reported; the items after them are not checked."""
 

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from resources.core.kinds import SECRET
+from resources.errors import INVALID_JSON
 from resources.kind import Kinds
 from resources.meta import Resource
 from resources.secret_value import decode_withheld, encode_withheld
@@ -79,7 +80,7 @@ def decode(octets: bytes, kinds: Kinds) -> Snapshot:
     end = octets.rfind(b"\n", 0, -1) + 1
     try:
         tail = msgspec.json.decode(octets[end:], type=Tail)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except INVALID_JSON:
         raise StateFileError("it does not end as it should") from None
     if tail.crc32 != zlib.crc32(octets[:end]):
         raise StateFileError("its checksum differs")
@@ -88,7 +89,7 @@ def decode(octets: bytes, kinds: Kinds) -> Snapshot:
         head = msgspec.json.decode(lines[0], type=Head)
         if head.format != FORMAT:
             raise StateFileError(f"it is of another format: {head.format[:64]!r}")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except INVALID_JSON as error:
         raise StateFileError(f"it is not understood: {error}") from None
     if sum(head.kinds.values()) != len(lines) - 2:
         raise StateFileError("its number of rows differs from its header")
@@ -122,7 +123,7 @@ def decode_rows(
     for line in octets:
         try:
             rows.append(decoder.decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except INVALID_JSON as error:
             reason = reason or str(error)
     if reason:
         reason = f"{len(octets) - len(rows)} of {len(octets)} objects of kind {name}: {reason}"

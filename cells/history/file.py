@@ -25,6 +25,7 @@ from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.options import HistoryOptions
 from cells.state.state_files import MEMORY_ONLY, StateDirectory
+from resources.errors import INVALID_JSON
 from resources.state_file import StateFileError, read
 
 HEAD: Final = b'{"format":"waggle-history/1"}'
@@ -158,7 +159,7 @@ def _decoded(octets: bytes) -> Iterator[HistoryItem]:
             continue
         try:
             item = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except INVALID_JSON:
             continue
         # With further equal changes an entry is written again.
         if before is not None and not _continues(before, item):

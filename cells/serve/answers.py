@@ -6,13 +6,16 @@ import functools
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from cells.api.model import API_VERSION, Envelope, ErrorItem
-from cells.api.resource import ApiAction, BadRequestError, NotFoundError, UnavailableError
+from cells.api.resource import BadRequestError, NotFoundError, UnavailableError
 from cells.version import version
+from resources.errors import INVALID_JSON
+
+T = TypeVar("T")
 
 VERSION: Final = version()
 REFUSALS: Final[tuple[tuple[type[Exception], int, str], ...]] = (
@@ -58,11 +61,11 @@ def refusal(code: str, message: str, kind: str) -> bytes:
     return encode(envelope)
 
 
-def body_of(action: ApiAction, octets: bytes) -> Any:  # noqa: ANN401  the action's own type
+def decoded(decoder: msgspec.json.Decoder[T], octets: bytes) -> T:
     """Return the body of the request of an action. Raises `BadRequestError`."""
     try:
-        return msgspec.json.decode(octets or b"{}", type=action.body)
-    except msgspec.DecodeError as error:
+        return decoder.decode(octets or b"{}")
+    except INVALID_JSON as error:
         raise BadRequestError(str(error)) from None
 
 

@@ -24,7 +24,7 @@ import msgspec
 from aiohttp.log import server_logger
 
 from cells.api.resource import ApiAction
-from cells.serve.answers import REFUSED, listed, refusal, refused
+from cells.serve.answers import REFUSED, decoded, listed, refusal, refused
 from cells.serve.own_sites import is_own
 
 Run = Callable[[Any], Sequence[Any]]
@@ -75,7 +75,7 @@ class DirectActions:
         _, kind, run, decoder = head
         status = 200
         try:
-            body = listed(kind, run(decoder.decode(content or b"{}")))
+            body = listed(kind, run(decoded(decoder, content)))
         except Exception as error:  # noqa: BLE001  the answer has it, or the log
             status, body = _failed(error, kind)
         return b"HTTP/1.1 %d %s\r\n%s\r\nContent-Length: %d\r\n\r\n%s" % (
@@ -101,8 +101,6 @@ class DirectActions:
 
 
 def _failed(error: Exception, kind: str) -> tuple[int, bytes]:
-    if isinstance(error, msgspec.DecodeError):
-        return 400, refusal("BadRequest", str(error), kind)
     if isinstance(error, REFUSED):
         return refused(error, kind)
     server_logger.error("Error handling request", exc_info=error)

@@ -30,7 +30,7 @@ from cells.api.resource import (
     Query,
 )
 from cells.observability.http_connections import Connections, close_server
-from cells.serve.answers import REFUSED, body_of, encode, head, listed, refusal, refused
+from cells.serve.answers import REFUSED, decoded, encode, head, listed, refusal, refused
 from cells.serve.direct_actions import DirectActions
 from speaker.api import Limited
 from speaker.server import SlicedReader
@@ -226,8 +226,10 @@ async def _post(action: ApiAction, request: web.Request) -> web.StreamResponse:
         # The socket may be forwarded to a person's host, where any site can send a POST to it.
         reason = "an action is not for pages of a browser"
         return _answer(403, refusal("Forbidden", reason, kind))
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(action.body)
+    octets = await request.read()
     try:
-        items = await action.perform(body_of(action, await request.read()))
+        items = await action.perform(decoded(decoder, octets))
         return _answer(200, listed(kind, items))
     except REFUSED as error:
         return _answer(*refused(error, kind))

@@ -19,6 +19,7 @@ from cells.hive.lifecycle import Lifecycle
 from cells.node import ThisNode
 from cells.state.state_files import KeptValue, LogLines, StateDirectory
 from reconcilers.dialect import Dialect, StoredState, extended
+from resources.errors import INVALID_JSON
 from resources.state_file import StateFileError
 
 FORMAT: Final = "waggle-dialect-state/1"
@@ -108,7 +109,7 @@ def decode(octets: bytes, node: str, dialect: str) -> bytes:
     line, end, rest = octets.partition(b"\n")
     try:
         head = msgspec.json.decode(line, type=_Head)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except INVALID_JSON:
         raise StateFileError("it does not begin as it should") from None
     if head.format != FORMAT:
         raise StateFileError(f"it is of another format: {head.format[:64]!r}")

@@ -22,6 +22,7 @@ from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.lock_file import lock, unlock
 from cells.options import ClaimsOptions
+from resources.errors import INVALID_JSON
 from resources.state_file import StateFileError, read, write
 
 MEMORY_ONLY: Final = "kept in memory only (--state-directory is not set)"
@@ -58,7 +59,10 @@ class Format(Generic[T]):
 
     def decode(self, octets: bytes) -> T:
         """Decode a file. Raises ValueError for everything that `encode` did not write."""
-        stored: Any = msgspec.json.decode(octets, type=self._type)
+        try:
+            stored: Any = msgspec.json.decode(octets, type=self._type)
+        except INVALID_JSON as error:
+            raise ValueError(str(error)) from None
         if stored.format != self._name:
             raise ValueError(f"it is of another format: {stored.format[:64]!r}")
         rows: T = getattr(stored, self._member)

@@ -17,6 +17,7 @@ from reconcilers.frrk8s.passwords import Resolve, Resolved
 from reconcilers.frrk8s.unit_parts import NeighborKey, Unit, is_same_unit
 from reconcilers.model import ObjectRef, PasswordRef
 from reconcilers.sliced_work import Pieces, finish
+from resources.errors import INVALID_JSON
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.passwords import password_octets
 from resources.secret_value import SecretValue, decode_withheld, encode_withheld
@@ -104,7 +105,7 @@ def restored(octets: bytes) -> LastGood:
     """Return the last good state of FRR-k8s's merge in an earlier process. Raises ValueError."""
     try:
         stored = msgspec.json.decode(octets, type=list[_StoredUnit], dec_hook=decode_withheld)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except INVALID_JSON as error:
         raise ValueError(f"it is not understood: {error}") from None
     units = tuple(Unit(unit.ref, unit.row, unit.fields) for unit in stored)
     merged = finish(Merger().merge(units, _withheld, Pieces()))

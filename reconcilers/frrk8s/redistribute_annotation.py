@@ -16,7 +16,7 @@ from msgspec import Meta
 from reconcilers.frrk8s.field_values import vrf_name
 from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
 from reconcilers.redistribution import Redistribution
-from resources.errors import FieldError, first_errors
+from resources.errors import INVALID_JSON, FieldError, first_errors
 from resources.frrk8s.neighbor import PrefixSelector
 from resources.host import BGP_PROTOCOL, KernelTable
 from resources.meta import Struct
@@ -54,7 +54,7 @@ def parse(text: str) -> ParsedAnnotation:
         return ParsedAnnotation(errors=(FieldError(FIELD, reason),))
     try:
         value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except INVALID_JSON as error:
         reason = f"it is no JSON: {error}"
         return ParsedAnnotation(errors=(FieldError(FIELD, reason),))
     errors = first_errors(_structural(value))

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from resources.errors import INVALID_JSON
 from speaker.nlri import Family, prefix_to_wire
 
 
@@ -74,5 +75,5 @@ def decode_received(octets: bytes) -> FileRoutes:
     """Decode the file of ``waggle render --received``. Raises `InvalidReceivedFile`."""
     try:
         return msgspec.json.decode(octets, type=FileRoutes)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except INVALID_JSON as error:
         raise InvalidReceivedFile(str(error)) from None

@@ -8,6 +8,7 @@ import msgspec
 
 from reconcilers import dialect as api
 from reconcilers.metallb.objects import Objects
+from resources.errors import INVALID_JSON
 from resources.secret_value import decode_withheld, encode_withheld
 
 
@@ -22,7 +23,7 @@ def decoded(octets: bytes) -> api.Objects:
     shape: Any = Objects
     try:
         objects: Objects = msgspec.json.decode(octets, type=shape, dec_hook=decode_withheld)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except INVALID_JSON as error:
         raise ValueError(f"it is not understood: {error}") from None
     return dict(objects.refs())
 

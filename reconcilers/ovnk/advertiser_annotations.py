@@ -12,6 +12,7 @@ import msgspec
 
 from reconcilers.model import ObjectAnnotations, ObjectRef
 from reconcilers.ovnk.attached_networks import Attachment
+from resources.errors import INVALID_JSON
 from resources.ovnk.kinds import NETWORK_ATTACHMENT
 from resources.ovnk.networkattachmentdefinition import ROUTE_ADVERTISEMENTS as KEY
 from resources.ovnk.networkattachmentdefinition import NetworkAttachmentDefinition
@@ -54,5 +55,5 @@ def _names(row: NetworkAttachmentDefinition) -> frozenset[str] | None:
         return None
     try:
         return frozenset(msgspec.json.decode(text, type=tuple[str, ...]))
-    except msgspec.DecodeError:
+    except INVALID_JSON:
         return None

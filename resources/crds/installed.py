@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from resources.crds.generate import describe_version
+from resources.errors import INVALID_JSON
 from resources.manifests.yamlfile import YamlError, parse_yaml
 
 KIND = "CustomResourceDefinition"
@@ -48,7 +49,7 @@ def _documents(data: bytes) -> list[Any]:
     # JSON first: definitions of a whole cluster are megabytes, which take seconds as YAML.
     try:
         return [msgspec.json.decode(data)]
-    except msgspec.DecodeError:
+    except INVALID_JSON:
         pass
     try:
         return [document.value for document in parse_yaml(data)]

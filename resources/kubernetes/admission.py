@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from resources.errors import INVALID_JSON
+
 API_VERSION: Final = "admission.k8s.io/v1"
 WARNING_CHARACTERS: Final = 256
 """An API server cuts off longer warnings."""
@@ -54,7 +56,7 @@ def read_review(body: bytes) -> AdmissionRequest:
     """Decode an AdmissionReview, the body of a request. Raises `UnreadableReviewError`."""
     try:
         review = _decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except INVALID_JSON as error:
         raise UnreadableReviewError(f"the body is no AdmissionReview: {error}") from None
     if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
         given = f"{review.kind} {review.api_version}"[:128]

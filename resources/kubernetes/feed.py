@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from resources.disappearance import FEW, Disappearance, is_mass
-from resources.errors import FieldError, InvalidObject, ObjectName
+from resources.errors import INVALID_JSON, FieldError, InvalidObject, ObjectName
 from resources.kind import Kind
 from resources.kubernetes import responses
 from resources.kubernetes.errors import Expired, InvalidResponse, UnconfirmedList
@@ -245,7 +245,7 @@ class Feed(Contents[T]):
             if not lost:
                 rows[key] = self.rows[key]
             return key
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except INVALID_JSON as error:
             raise InvalidResponse(f"sends an object that is not understood: {error}") from None
         if self._metadata_only:
             # kubectl apply keeps a copy of the whole object in an annotation.

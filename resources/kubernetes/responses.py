@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 import aiohttp
 import msgspec
 
+from resources.errors import INVALID_JSON
 from resources.kubernetes.connection import read_limited_body
 from resources.kubernetes.errors import Expired, InvalidResponse, KubernetesError, StatusError
 from resources.meta import Struct
@@ -113,7 +114,7 @@ def decode(octets: bytes | msgspec.Raw, shape: type[T], what: str) -> T:
     """Decode a response of the API server: one document. Raises `InvalidResponse`."""
     try:
         return msgspec.json.decode(octets, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except INVALID_JSON as error:
         raise InvalidResponse(f"sends {what} that is not understood: {error}") from None
 
 
@@ -135,7 +136,7 @@ def error_of(code: int, body: bytes, retry_after: str | None) -> KubernetesError
     """Decode an HTTP response with a status other than 200 to its error."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except INVALID_JSON:
         status = Status(message=excerpt(body))
     if code == 410 or expired(status):
         return Expired(_plain(status.message))

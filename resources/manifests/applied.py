@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from resources.errors import INVALID_JSON
 from resources.kind import Kind, Kinds
 
 Json = Mapping[str, Any]
@@ -86,7 +87,7 @@ def _last_applied(kind: Kind[Any], present: Json) -> Json:
     if isinstance(text, str):
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
-        except (msgspec.DecodeError, RecursionError):
+        except INVALID_JSON:
             pass  # an annotation that anything may write
     if kind.name == _OF_NODES and not kind.custom:
         return {}

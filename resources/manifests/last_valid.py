@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from resources.core.kinds import SECRET
+from resources.errors import INVALID_JSON
 from resources.kind import Kinds
 from resources.meta import Resource
 from resources.secret_value import encode_withheld
@@ -74,7 +75,7 @@ def decode(octets: bytes, kinds: Kinds) -> Decoded:
         if head.format != FORMAT:
             raise StateFileError(f"it is of another format: {head.format[:64]!r}")
         stored = [msgspec.json.decode(line, type=_File) for line in lines[1:]]
-    except (msgspec.DecodeError, UnicodeDecodeError, IndexError) as error:
+    except (*INVALID_JSON, IndexError) as error:
         raise StateFileError(f"it is not understood: {error}") from None
     files: dict[str, list[tuple[str, Resource]]] = {}
     unread: list[str] = []

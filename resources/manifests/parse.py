@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from resources.errors import FieldError, InvalidObject, ObjectName
+from resources.errors import INVALID_JSON, FieldError, InvalidObject, ObjectName
 from resources.kind import Kind, Kinds
 from resources.manifests.yamlfile import Document, YamlError, parse_yaml
 from resources.meta import ObjectKey, Resource
@@ -133,7 +133,7 @@ def _documents(path: str, data: bytes) -> Iterator[Document]:
         return
     try:
         value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except INVALID_JSON:
         # msgspec is fast; the slower parser reports the position of the error.
         value = _slowly(data)
     yield Document(value, 1, 0, None)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from resources.errors import INVALID_JSON
 from resources.kind import Kinds
 from resources.manifests.parse import Item, Parsed, parse_file, parse_list_item
 from resources.source import SourceProblem
@@ -119,7 +120,7 @@ class Reparser:
         """Parse the items of a list in JSON one by one; None if it is no list."""
         try:
             items = msgspec.json.decode(data, type=_List)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except INVALID_JSON:
             return None
         if not items.kind.endswith("List"):
             return None

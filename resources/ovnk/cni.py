@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from resources.addresses import canonical_prefix
+from resources.errors import INVALID_JSON
 from resources.meta import Struct
 
 PLUGIN: Final = "ovn-k8s-cni-overlay"
@@ -68,7 +69,7 @@ def parse_cni(text: str) -> CniConfig | str:
     """Parse a CNI configuration; returns a sentence without its end where it is none."""
     try:
         return msgspec.json.decode(text, type=CniConfig)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except INVALID_JSON as error:
         return f"is not a CNI configuration: {error}"
 
 

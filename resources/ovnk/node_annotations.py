@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from resources.errors import shortened
+from resources.errors import INVALID_JSON, shortened
 from resources.ovnk.networkattachmentdefinition import PREFIX
 
 SUBNETS: Final = f"{PREFIX}node-subnets"
@@ -40,7 +40,7 @@ class PrimaryAddresses(NamedTuple):
 def _object(text: str) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except INVALID_JSON as error:
         raise AnnotationError(f"is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise AnnotationError(f"is not a JSON object: {shortened(text)}")

@@ -23,6 +23,11 @@ def test_it_is_that_of_the_installed_distribution() -> None:
     assert version() == importlib.metadata.version("waggle-bgp")
 
 
+def test_a_place_that_cannot_be_searched_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["x" * 5000, *sys.path])
+    assert version() == importlib.metadata.version("waggle-bgp")
+
+
 def test_a_distribution_of_another_layout_has_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,8 +68,8 @@ def _kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
         return run()
 
     Service.made = []
-    for program in (kernel, bfd):
-        monkeypatch.setattr(program, "Service", Service)
+    for program, service in ((kernel, "Service"), (bfd, "BfdService")):
+        monkeypatch.setattr(program, service, Service)
         monkeypatch.setattr(program, "keep", keep)
         monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(resource, "setrlimit", lambda *_: None)

@@ -25,6 +25,7 @@ from waggle.commands import (
     metrics,
     reconcilers,
     render,
+    router,
     schema,
     status,
     trace,
@@ -250,6 +251,11 @@ def tables() -> dict[str, Shown]:
         "log levels": Shown(log.COLUMNS, always="LEVEL SET-BY CONFIGURED"),
         "files of a report": Shown(
             bugreport.COLUMNS, always="FILE OCTETS ERROR", right="OCTETS", room="ERROR"
+        ),
+        "checked configurations of a router": Shown(
+            router.CHECKED_COLUMNS,
+            always="FILE ASN ROUTER-ID NEIGHBORS PREFIXES",
+            right="ASN NEIGHBORS PREFIXES",
         ),
         "schemas": Shown(schema.COLUMNS, always="KIND ID", room="ID"),
         "pages": Shown(docs.COLUMNS, always="PAGE TITLE", room="TITLE"),

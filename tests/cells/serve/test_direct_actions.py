@@ -93,6 +93,8 @@ OF_CONTROLLERS = [
     request('{"name":"none"}'),
     request('{"name":"later"}'),
     request('{"name":1}'),
+    request('{"name":"\xff"}'),
+    request('{"name":"a","more":' + "[" * 5000 + "]" * 5000 + "}"),
     request("{"),
     request(""),
     request('{"name":"a","more":1}'),
