@@ -68,7 +68,7 @@ def check(
 
     ``nodes``: these alone. Otherwise nodes are assumed, as an admission webhook does, where manifests
     have none, and for objects that select no Node of the manifests: so that each object is compiled
-    with all others that it can meet. Raises `resources.manifests.UnreadablePathError`, and
+    with all others that it can meet. Raises `resources.manifests.load.UnreadablePathError`, and
     `UnknownNodeError` for one of ``nodes`` where the manifests have Nodes, and not this one.
     """
     loaded = load(paths, kinds_of(dialects), stdin)

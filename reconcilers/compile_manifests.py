@@ -224,5 +224,5 @@ def compile_manifests(
     settings: OfflineSettings,
     stdin: BinaryIO | None = None,
 ) -> CompiledManifests:
-    """Read manifests and compile them. Raises `resources.manifests.UnreadablePathError`."""
+    """Read manifests and compile them. Raises `resources.manifests.load.UnreadablePathError`."""
     return CompiledManifests(load(paths, kinds_of(dialects), stdin), dialects, settings)

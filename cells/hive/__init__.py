@@ -1,10 +1,10 @@
 """The hive: build the enabled cells into one graph, start it, supervise it, stop it.
 
-It is modelled on Cilium's hive, on top of `dependency_injector` containers:
+It is modelled on Cilium's hive, on top of ``dependency_injector`` containers:
 
 * `Cell` - a name, `Options` and switches; its `Wiring` has the constructors: provided, private,
   invoked, contributed to groups;
-* `Graph` - the constructors' parameters resolved by type, as `dependency_injector` providers;
+* `Graph` - the constructors' parameters resolved by type, as ``dependency_injector`` providers;
 * `load` and `Settings` - flags, environment, file and defaults merged, cells switched on and off;
 * `Hive` - the graph of the enabled cells, and `run()`;
 * `Lifecycle` - start hooks in construction order, stop hooks in reverse;

@@ -100,7 +100,7 @@ class NodeContext(msgspec.Struct, frozen=True):
     """The feeds of other dialects to this one, by their names."""
     state: Any = None
     """The dialect's memory: `NodeIntent.state` of its last compilation, of a feeding one the last
-    `Outcome`; at the start what `Dialect.restore` returns, or None."""
+    `Outcome`; at the start what `StoredState.restore` returns, or None."""
     merging_options: Options | None = None
     """The options of the dialect that this one feeds."""
     for_operator: bool = False

@@ -76,7 +76,7 @@ class IntentCompiler:
     ) -> None:
         """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`).
 
-        ``states`` belong to dialects, of an earlier process (`Dialect.restore`) or compiler.
+        ``states`` belong to dialects, of an earlier process (`StoredState.restore`) or compiler.
         ``bfd_off`` is why this node has no BFD sessions; a problem of each peer that shall have one.
         ``on_error`` takes the name of a dialect that cannot be compiled, and the error; it is a
         problem as well. ``clock`` is monotonic, in seconds.

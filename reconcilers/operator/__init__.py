@@ -1,7 +1,7 @@
 """The operator: generated objects, conditions and deletions, planned from snapshots and written.
 
 `planner` works out the desired state from a snapshot. `planned_objects` and `planned_conditions` are
-the reconcilers that write it to the API server, `local` writes it as rows in a process without one.
+the reconcilers that write it to the API server, `in_process` writes it as rows where there is none.
 `rivals` finds other implementations that run. The reconcilers and `rivals` are imported by their names:
 the client of the API server comes with them.
 """

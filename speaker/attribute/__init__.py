@@ -1,6 +1,6 @@
 """Path attributes (RFC 4271 section 5 and its successors): values, decoding, encoding.
 
-* `values`, `as_path`: the attributes of a route as frozen values
+* `path_attributes`, `as_path`: the attributes of a route as frozen values
 * `decode`: octets to values with RFC 7606's error handling; an error is an `AttributeFault`, a value
 * `fast_path`: recognises the well-formed attribute fields of most routes without decoding them
 * `encode`: values to octets, in ascending order of type

@@ -3,7 +3,7 @@
 A library of its own: of the rest of the speaker it imports the timers alone, and nothing of the rest
 imports it.
 
-* `values`: states, diagnostics, settings, counters
+* `session_values`: states, diagnostics, settings, counters
 * `packet`: the control packet, with the checks of a single packet
 * `authentication`: keyed SHA1 and meticulous keyed SHA1
 * `session`: one session, its state machine and its timers

@@ -4,7 +4,7 @@ Pure: `speaker.engine.monitoring` decides which station gets which message. Enca
 are opaque but for their headers.
 
 * `numbers`: the IANA registries of BMP
-* `values`: messages as values
+* `bmp_messages`: messages as values
 * `encode`: values to octets, also many Route Monitoring messages of one peer at once
 * `decode`: octets to values, with the checks of the RFCs
 """

@@ -5,7 +5,7 @@
 * `transports`, `connection`, `read_queue`: TCP connections
 * `instance_listeners`, `listener`, `sockets`: listening sockets, and socket options
 * `discovery`: IPv6 neighbours of unnumbered peers
-* `memory`: collections and free memory of the process, at times that delay no session
+* `free_memory`: collections and free memory of the process, at times that delay no session
 * `sliced_reader`: long reads in slices, in turn with the sessions
 * `trace_links`, `received_spans`: spans of sent and of received UPDATEs
 * `recording_file`: the file of a recording

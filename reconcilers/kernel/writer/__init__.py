@@ -3,9 +3,9 @@
 A process of its own, because 100,000 routes take the kernel hundreds of milliseconds, in which an event
 loop would stand still. It imports the standard library alone, so that it stays small.
 
-* `values`, `protocol`: the messages between agent and writer, and their form as octets
+* `protocol_messages`, `protocol`: the messages between agent and writer, and their form as octets
 * `port`, `client`: the writer as the agent sees it, and the agent's end of the connection
-* `netlink`, `messages`, `listings`: the kernel's messages, packed; listings of routes and objects
+* `netlink`, `route_messages`, `listings`: the kernel's messages, packed; listings of routes and objects
 * `kernel_features`: what the kernel has, and permits
 * `next_hop_groups`: objects and groups of next hops
 * `route_writer`: batches, adoption, whose route it is

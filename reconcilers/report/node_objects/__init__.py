@@ -1,4 +1,4 @@
 """The objects that an agent writes whole about its own node: computed, compared, written.
 
-``rows`` computes them from the dialects, ``objects`` reconciles one kind with the API server.
+`compute_rows` computes them from the dialects, `objects` reconciles one kind with the API server.
 """

@@ -1,6 +1,6 @@
 """``waggle router``: the speaker alone as a small BGP router, for labs, demos, tests and benchmarks.
 
-`speaker` is the router, and `cells.serve` its local API: that of the agent, with its own paths (`api`).
+`program` is the router, and `cells.serve` its local API: that of the agent, with its own paths (`api`).
 This module declares the command; the other modules of the package are imported on use. docs/router.md
 describes the configuration file.
 """
