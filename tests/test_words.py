@@ -49,6 +49,8 @@ PHRASES: Final[Mapping[str, str]] = {
     r"\bsays? (why|where|which|so|that)\b": "has the reason, the place; reports",
     r"\b(ask|asks) (the|no|each) agents?\b": "read from",
     r"\bask again\b": "repeat the command",
+    r"\b[Ff]ed (objects?|configurations?|rows?|to \S+ merge)\b|\band fed\b": "translated",
+    r"\btaken (objects?|units?|pools?|ones)\b|\b(objects?|units?) that are taken\b": "accepted",
 }
 """Phrases of no native reader, each with what the field writes."""
 

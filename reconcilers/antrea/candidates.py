@@ -52,8 +52,8 @@ def family_not_enabled(family: Family) -> Reason:
     return Reason(FAMILY_NOT_ENABLED, f"the node has no pod CIDR and InternalIP of {family}")
 
 
-class Candidate(NamedTuple):
-    """One address of one object; without an address: the object has none of the type."""
+class TypedCandidate(NamedTuple):
+    """One address of one object, selected by its type; without one the object has none of the type."""
 
     object: ObjectRef
     type: str
@@ -75,7 +75,7 @@ class Candidate(NamedTuple):
         return self.family
 
 
-def rejected_candidate(candidate: Candidate, route_set: RouteSet) -> Reason | None:
+def rejected_candidate(candidate: TypedCandidate, route_set: RouteSet) -> Reason | None:
     """Return why a BGPPolicy's routes do not have a candidate, or None."""
     withheld = candidate.withheld
     if withheld is not None and withheld.reason == FAMILY_NOT_ENABLED:
@@ -91,7 +91,7 @@ def rejected_candidate(candidate: Candidate, route_set: RouteSet) -> Reason | No
 
 
 def contributions(
-    candidates: Iterable[Candidate], rules: Sequence[RouteSet]
+    candidates: Iterable[TypedCandidate], rules: Sequence[RouteSet]
 ) -> Iterator[Contributed]:
     """Yield the candidates that the route sets of a BGPPolicy have."""
     for candidate in candidates:
@@ -116,7 +116,7 @@ def contributions(
 
 def of_service(
     service: Service, slices: Iterable[EndpointSlice], node: str, *, ready_only: bool
-) -> Iterator[Candidate]:
+) -> Iterator[TypedCandidate]:
     """Yield the candidates of a Service for Antrea: one for each of its addresses."""
     spec, ref = service.spec, ref_to(SERVICE, service)
     local: Reason | None = None
@@ -139,16 +139,16 @@ def _candidates(
     texts: Iterable[str],
     withheld: Reason | None,
     field: str | None,
-) -> Iterator[Candidate]:
+) -> Iterator[TypedCandidate]:
     # The same address in two spellings is one route.
     routes = dict.fromkeys(host_route(text) for text in texts)
     for family, nlri in routes:
-        yield Candidate(ref, type_, family, nlri, withheld, field)
+        yield TypedCandidate(ref, type_, family, nlri, withheld, field)
     if not routes:
         missing = (
             withheld if withheld is not None and withheld.reason == "NotLoadBalancer" else None
         )
-        yield Candidate(ref, type_, withheld=missing or _no_address(type_))
+        yield TypedCandidate(ref, type_, withheld=missing or _no_address(type_))
 
 
 def _no_address(type_: str) -> Reason:
@@ -182,14 +182,14 @@ def _serves(endpoint: Endpoint) -> bool:
 # Pods and egress
 
 
-def of_node(ref: ObjectRef, facts: NodeFacts) -> Iterator[Candidate]:
+def of_node(ref: ObjectRef, facts: NodeFacts) -> Iterator[TypedCandidate]:
     """Yield the candidates of a node for Antrea: its pod CIDRs."""
     for family, prefixes in facts.pod_cidrs.items():
         for nlri in prefixes:
-            yield Candidate(ref, POD_CIDR, family, nlri)
+            yield TypedCandidate(ref, POD_CIDR, family, nlri)
 
 
-def of_egress(egress: Egress, node: str, *, enabled: bool) -> Iterator[Candidate]:
+def of_egress(egress: Egress, node: str, *, enabled: bool) -> Iterator[TypedCandidate]:
     """Yield the candidate of an Egress: its address."""
     ref, status = ref_to(EGRESS, egress), egress.status
     withheld = None
@@ -201,9 +201,9 @@ def of_egress(egress: Egress, node: str, *, enabled: bool) -> Iterator[Candidate
         withheld = Reason("OtherNode", f"it is assigned to node {status.egress_node}")
     if not status.egress_ip:
         missing = Reason("NoAddress", "its status has no address")
-        yield Candidate(ref, EGRESS_IP, withheld=withheld or missing)
+        yield TypedCandidate(ref, EGRESS_IP, withheld=withheld or missing)
         return
-    yield Candidate(ref, EGRESS_IP, *host_route(status.egress_ip), withheld)
+    yield TypedCandidate(ref, EGRESS_IP, *host_route(status.egress_ip), withheld)
 
 
 def candidates(
@@ -212,7 +212,7 @@ def candidates(
     context: NodeContext,
     _rules: Mapping[str, RouteSet],
     target: Target | None,
-) -> Iterator[Candidate]:
+) -> Iterator[TypedCandidate]:
     """Yield the candidates of Antrea: addresses of Services and Egresses, and the node's pod CIDRs."""
     node = dialect.tables.nodes.get(snapshot, ("", context.node))
     facts = NodeFacts({}, {}) if node is None else node_facts(node)
@@ -225,7 +225,7 @@ def candidates(
 
 def _of_objects(
     dialect: AntreaDialect, snapshot: Snapshot, node: str, facts: NodeFacts, target: Target | None
-) -> Iterator[Candidate]:
+) -> Iterator[TypedCandidate]:
     t, options = dialect.tables, dialect.of_node
     yield from of_node(ObjectRef(NODE.name, "", node), facts)
     for egress in t.of(EGRESS).all(snapshot):

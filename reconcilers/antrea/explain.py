@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from reconcilers.antrea.candidates import Candidate, Reason, candidates, rejected_candidate
+from reconcilers.antrea.candidates import Reason, TypedCandidate, candidates, rejected_candidate
 from reconcilers.antrea.route_sets import RouteSet
 from reconcilers.dialect import Explanation, explanation_of
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from resources.antrea.kinds import BGP_POLICY, EGRESS
 
 
-def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
+def explain(candidate: TypedCandidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
     """Explain by which BGPPolicy a candidate is advertised to a peer, or why it is not."""
     policy = peer.origins[0] if peer.origins else None
     decided: tuple[Reason, ObjectRef | None] | None = _suppressed(candidate, peer)
@@ -26,7 +26,7 @@ def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> Rou
     return explanation_of(candidate, "Advertised", advertised=advertised, rule=policy)
 
 
-def _suppressed(candidate: Candidate, peer: Peer) -> tuple[Reason, ObjectRef | None] | None:
+def _suppressed(candidate: TypedCandidate, peer: Peer) -> tuple[Reason, ObjectRef | None] | None:
     """Return why the peer is sent nothing, as the node is drained."""
     for family in peer.suppressed:
         if candidate.family in (None, family.family):

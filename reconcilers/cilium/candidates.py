@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 POD_CIDR = "PodCIDR"
 
 
-class Candidate(NamedTuple):
-    """One address or prefix of one object."""
+class LabelledCandidate(NamedTuple):
+    """One address or prefix of one object, with the labels by which advertisements select it."""
 
     object: ObjectRef
     advertisement_type: str
@@ -53,10 +53,10 @@ class Candidate(NamedTuple):
     in_pool: bool = False
 
 
-def candidates_of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
+def candidates_of_service(service: services.ServiceAddresses) -> Iterator[LabelledCandidate]:
     """Yield candidates of Cilium: a Service's addresses, and one for each type without an address."""
     for group in service.groups:
-        candidate = Candidate(
+        candidate = LabelledCandidate(
             service.ref,
             services.ADVERTISEMENT_TYPE,
             group.type,
@@ -75,16 +75,16 @@ def candidates_of_service(service: services.ServiceAddresses) -> Iterator[Candid
                 yield candidate._replace(family=family, nlri=nlri)
 
 
-def candidates_of_pod_networks(node: Node) -> Iterator[Candidate]:
+def candidates_of_pod_networks(node: Node) -> Iterator[LabelledCandidate]:
     """Yield candidates of Cilium: a node's pod CIDRs."""
     ref = ObjectRef("Node", "", node.metadata.name)
     for text in node.pod_networks:
-        yield Candidate(ref, POD_CIDR, POD_CIDR, *prefix_to_wire(text))
+        yield LabelledCandidate(ref, POD_CIDR, POD_CIDR, *prefix_to_wire(text))
 
 
 def candidates_of_pod_ip_pools(
     node: CiliumNode, pools: Mapping[str, CiliumPodIPPool]
-) -> Iterator[Candidate]:
+) -> Iterator[LabelledCandidate]:
     """Yield candidates: the prefixes that a node was allocated from CiliumPodIPPools."""
     kind = pod_ip_pools.ADVERTISEMENT_TYPE
     for allocation in node.spec.ipam.pools.allocated:
@@ -96,10 +96,12 @@ def candidates_of_pod_ip_pools(
         for text in allocation.cidrs:
             family, nlri = prefix_to_wire(text)
             ref = ObjectRef(kind, "", allocation.pool)
-            yield Candidate(ref, kind, kind, family, nlri, labels, withheld)
+            yield LabelledCandidate(ref, kind, kind, family, nlri, labels, withheld)
 
 
-def candidates_of_interfaces(host: Host, node: str, names: Iterable[str]) -> Iterator[Candidate]:
+def candidates_of_interfaces(
+    host: Host, node: str, names: Iterable[str]
+) -> Iterator[LabelledCandidate]:
     """Yield candidates of Cilium: addresses of interfaces, and one for each that does not exist."""
     kind = interfaces.ADVERTISEMENT_TYPE
     for name in names:
@@ -107,7 +109,7 @@ def candidates_of_interfaces(host: Host, node: str, names: Iterable[str]) -> Ite
         if device is None:
             missing = ("NoInterface", f"the node has no interface {name}")
             ref = ObjectRef(kind, node, name)
-            yield Candidate(ref, kind, kind, None, None, {"name": name}, missing)
+            yield LabelledCandidate(ref, kind, kind, None, None, {"name": name}, missing)
             continue
         ref = ObjectRef(kind, node, device.name)
         usable = set(advertisable(device))
@@ -115,7 +117,7 @@ def candidates_of_interfaces(host: Host, node: str, names: Iterable[str]) -> Ite
             length = 128 if ":" in text else 32
             family, nlri = prefix_to_wire(f"{text}/{length}")
             withheld = None if text in usable else _why_withheld(device, text)
-            yield Candidate(ref, kind, kind, family, nlri, {"name": device.name}, withheld)
+            yield LabelledCandidate(ref, kind, kind, family, nlri, {"name": device.name}, withheld)
 
 
 def _why_withheld(device: Device, text: str) -> tuple[str, str]:
@@ -140,7 +142,7 @@ def candidates(
     context: NodeContext,
     rules: Mapping[str, RouteSet],
     target: Target | None,
-) -> Iterator[Candidate]:
+) -> Iterator[LabelledCandidate]:
     """Yield Cilium's candidates: addresses of Services, pod networks, pools and interfaces."""
     t, node = dialect.tables, context.node
     named = {

@@ -54,7 +54,7 @@ from resources.tables import Tables
 from statedb import Snapshot, Table
 
 if TYPE_CHECKING:
-    from reconcilers.cilium.candidates import Candidate
+    from reconcilers.cilium.candidates import LabelledCandidate
     from reconcilers.cilium.operate import ClusterConfiguration
 
 _TRANSLATED: Final = (cilium.PEERING_POLICY, cilium.ADVERTISEMENT, cilium.LOAD_BALANCER_IP_POOL)
@@ -79,14 +79,14 @@ def _candidates(
     context: NodeContext,
     rules: Mapping[str, RouteSet],
     target: Target | None,
-) -> Iterator[Candidate]:
+) -> Iterator[LabelledCandidate]:
     # Imported for an explanation alone, as is what explains them.
     from reconcilers.cilium.candidates import candidates
 
     return candidates(dialect, snapshot, context, rules, target)
 
 
-def _explain(candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
+def _explain(candidate: LabelledCandidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
     from reconcilers.cilium.explain import explain
 
     return explain(candidate, peer, rules)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reconcilers.cilium import interfaces, pod_ip_pools, services
-from reconcilers.cilium.candidates import POD_CIDR, Candidate
+from reconcilers.cilium.candidates import POD_CIDR, LabelledCandidate
 from reconcilers.cilium.route_sets import AdvertisementEntry, RouteSet
 from reconcilers.dialect import explanation_of
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
@@ -33,7 +33,9 @@ class Rejection(NamedTuple):
     parts: int = 1
 
 
-def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
+def explain(
+    candidate: LabelledCandidate, peer: Peer, route_set: RouteSet | None
+) -> RouteExplanation:
     """Explain what Cilium's rules advertise to a peer for a candidate, and which rule decides."""
     result = _rejected_by_family(candidate, peer) or _match(candidate, route_set)
     if isinstance(result, Rejection):
@@ -41,7 +43,7 @@ def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> Rou
     return result
 
 
-def _rejected_by_family(candidate: Candidate, peer: Peer) -> Rejection | None:
+def _rejected_by_family(candidate: LabelledCandidate, peer: Peer) -> Rejection | None:
     if candidate.family is None:
         # Without an address the missing address is the reason, unless the peer receives no routes.
         suppressed = {entry.family: entry for entry in peer.suppressed}
@@ -59,7 +61,9 @@ def _rejected_by_family(candidate: Candidate, peer: Peer) -> Rejection | None:
     return None
 
 
-def _match(candidate: Candidate, route_set: RouteSet | None) -> RouteExplanation | Rejection:
+def _match(
+    candidate: LabelledCandidate, route_set: RouteSet | None
+) -> RouteExplanation | Rejection:
     """Match a candidate with the entries of its type."""
     entries = [] if route_set is None else list(_entries_of_family(candidate, route_set))
     advertised: dict[bytes, ObjectRef] = {}
@@ -83,7 +87,9 @@ def _match(candidate: Candidate, route_set: RouteSet | None) -> RouteExplanation
     return Rejection(0, "NoRule", text, None)
 
 
-def _advertised(candidate: Candidate, advertised: dict[bytes, ObjectRef]) -> RouteExplanation:
+def _advertised(
+    candidate: LabelledCandidate, advertised: dict[bytes, ObjectRef]
+) -> RouteExplanation:
     prefixes = tuple(sorted(advertised, key=lambda nlri: -nlri[0]))
     is_exact = candidate.nlri in advertised
     message = "" if is_exact else f"as a part of an aggregate of length {prefixes[0][0]}"
@@ -91,7 +97,9 @@ def _advertised(candidate: Candidate, advertised: dict[bytes, ObjectRef]) -> Rou
     return explanation_of(candidate, ADVERTISED, message, advertised=prefixes, rule=rule)
 
 
-def _entries_of_family(candidate: Candidate, route_set: RouteSet) -> Iterator[AdvertisementEntry]:
+def _entries_of_family(
+    candidate: LabelledCandidate, route_set: RouteSet
+) -> Iterator[AdvertisementEntry]:
     for family, entries in route_set.entries.items():
         if candidate.family in (None, family):
             yield from entries
@@ -101,13 +109,13 @@ def _is_within(nlri: bytes, entry: AdvertisementEntry) -> bool:
     return entry.within is None or covered(nlri, entry.within)
 
 
-def _aggregated(candidate: Candidate, nlri: bytes, entry: AdvertisementEntry) -> bytes:
+def _aggregated(candidate: LabelledCandidate, nlri: bytes, entry: AdvertisementEntry) -> bytes:
     if entry.aggregation_length is None or candidate.local:
         return nlri
     return aggregate(nlri, entry.aggregation_length)
 
 
-def _rejected_by_entry(candidate: Candidate, entry: AdvertisementEntry) -> Rejection | None:
+def _rejected_by_entry(candidate: LabelledCandidate, entry: AdvertisementEntry) -> Rejection | None:
     """Return the condition of an entry of the candidate's type that fails; None if none does."""
     type_ = candidate.advertisement_type
     if type_ == interfaces.ADVERTISEMENT_TYPE:
@@ -129,7 +137,9 @@ def _rejected_by_entry(candidate: Candidate, entry: AdvertisementEntry) -> Rejec
     return None
 
 
-def _rejected_by_selector(candidate: Candidate, entry: AdvertisementEntry) -> Rejection | None:
+def _rejected_by_selector(
+    candidate: LabelledCandidate, entry: AdvertisementEntry
+) -> Rejection | None:
     is_pool = candidate.advertisement_type == pod_ip_pools.ADVERTISEMENT_TYPE
     if is_pool and candidate.withheld is not None:
         # The pool does not exist, and has no labels.

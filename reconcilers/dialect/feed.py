@@ -51,7 +51,7 @@ class Translation(NamedTuple):
 class FeedConflicts(Protocol):
     """A growing set of objects that are accepted, and the conflicts of others with them."""
 
-    def take(self, ref: ObjectRef) -> None:
+    def accept(self, ref: ObjectRef) -> None:
         """Add an accepted object of a dialect's feed; one of another dialect has no effect."""
         ...
 
@@ -120,7 +120,7 @@ class UnrelatedFeed:
         """Return itself: objects of a dialect's feed without relations have no conflicts."""
         return self
 
-    def take(self, ref: ObjectRef) -> None:
+    def accept(self, ref: ObjectRef) -> None:
         """Accept an object of a dialect's feed without relations: nothing to do."""
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:  # noqa: ARG002

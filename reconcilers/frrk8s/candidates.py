@@ -50,8 +50,8 @@ def candidates_not_in_effect(
 ) -> Iterator[Withheld]:
     """Yield candidates: prefixes of FRRConfigurations that are not in effect in ``routers``."""
     merge, units = effect.merge, effect.units
-    taken = {unit.ref for unit in merge.accepted}
-    if taken.issuperset(unit.ref for unit in units):
+    accepted = {unit.ref for unit in merge.accepted}
+    if accepted.issuperset(unit.ref for unit in units):
         return
     in_effect = {
         (ref, router.vrf, nlri)
@@ -61,7 +61,7 @@ def candidates_not_in_effect(
     }
     problems = [problem for problem in merge.problems if problem.category != "unsupported"]
     for unit in units:
-        if unit.ref in taken:
+        if unit.ref in accepted:
             continue
         own = [problem.message for problem in problems if unit.ref in problem.objects]
         if mode == "isolate":

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def compile_node(
     dialect: Frrk8sDialect, snapshot: Snapshot, context: NodeContext
 ) -> Slices[NodeIntent]:
-    """Compile the node's intent: the FRRConfigurations that select it, merged with fed objects."""
+    """Compile the node's intent: its FRRConfigurations, merged with translated objects."""
     node = dialect.tables.nodes.get(snapshot, ("", context.node))
     state: State = context.state or State()
     pieces = Pieces()
@@ -97,7 +97,7 @@ def given_objects(
     context: NodeContext,
     held: Mapping[str, Objects],
 ) -> ObjectsOfNode:
-    """Return the FRRConfigurations and fed objects to compile; ``held`` are last good ones of feeds."""
+    """Return FRRConfigurations and translated objects; ``held`` are last good ones of feeds."""
     table, feeds = dialect.tables.of(FRR_CONFIGURATION), context.feeds
     replaced: dict[str, list[Problem]] = {}
     refs: set[ObjectRef] = set()

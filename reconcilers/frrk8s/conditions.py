@@ -37,7 +37,7 @@ PIECES_OF_CONDITION: Final = 10
 
 
 class NodesOutcome(msgspec.Struct, frozen=True):
-    """The outcome of the objects of nodes with the same objects, own and fed."""
+    """The outcome of the objects of nodes with the same objects, own and translated."""
 
     nodes: tuple[str, ...]
     objects: frozenset[ObjectRef]
@@ -72,7 +72,7 @@ def conditions(
     pieces: Pieces,
     own_problems: Iterable[Problem] = (),
 ) -> Slices[list[Condition]]:
-    """Return the conditions of FRRConfigurations and fed objects, given with their generation.
+    """Return the conditions of FRRConfigurations and translated objects, given with their generation.
 
     ``own_problems`` concern objects that select no node, as their selector is invalid.
     """

@@ -78,7 +78,7 @@ class RouteSets(NamedTuple):
         made: RouteSet,
         keys: Sequence[NeighborKey],
         members: Mapping[str, set[NeighborKey]],
-        taken: Mapping[str, RouteSet],
+        named: Mapping[str, RouteSet],
     ) -> str | None:
         """Return the name of a set that some of the neighbours have, and that becomes this one."""
         names = sorted({self.names[key] for key in keys if key in self.names})
@@ -86,7 +86,7 @@ class RouteSets(NamedTuple):
         possible = [
             name
             for name in names
-            if name not in taken and [rule.name for rule in self.by_name[name].translated] == rules
+            if name not in named and [rule.name for rule in self.by_name[name].translated] == rules
         ]
         for name in possible:
             if all(

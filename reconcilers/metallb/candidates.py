@@ -27,7 +27,7 @@ T = TypeVar("T", bound=Resource)
 TYPE = "LoadBalancerIP"
 
 
-class Candidate(NamedTuple):
+class ServiceCandidate(NamedTuple):
     """One address of a Service; family and prefix are None where it has none."""
 
     object: ObjectRef
@@ -83,12 +83,12 @@ class AdvertisementsOfOthers:
 
 def candidates_of_service(
     state: ServiceState, note: str, others: AdvertisementsOfOthers
-) -> Iterator[Candidate]:
+) -> Iterator[ServiceCandidate]:
     """Yield candidates: the addresses of a MetalLB Service, or one without an address."""
     for family, nlri in state.addresses:
-        yield Candidate(state.ref, TYPE, family, nlri, state, note, others=others)
+        yield ServiceCandidate(state.ref, TYPE, family, nlri, state, note, others=others)
     if not state.addresses:
-        yield Candidate(state.ref, TYPE, None, None, state, note, None)
+        yield ServiceCandidate(state.ref, TYPE, None, None, state, note, None)
 
 
 def candidates(
@@ -97,7 +97,7 @@ def candidates(
     context: NodeContext,
     _rules: Mapping[str, Any],
     target: Target | None,
-) -> Iterator[Candidate]:
+) -> Iterator[ServiceCandidate]:
     """Yield MetalLB's candidates: addresses of Services of type LoadBalancer, and of the target."""
     t = dialect.tables
     note = context.state.note if context.state is not None else ""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from reconcilers.dialect import Explanation, explanation_of
 from reconcilers.frrk8s.route_sets import RouteSet
 from reconcilers.metallb.advertisement_rules import AdvertisementRule, PeerRules
-from reconcilers.metallb.candidates import Candidate, candidates
+from reconcilers.metallb.candidates import ServiceCandidate, candidates
 from reconcilers.metallb.route_sources import rules_of
 from reconcilers.metallb.services import (
     decide,
@@ -33,7 +33,9 @@ class _Answer(NamedTuple):
     advertised: tuple[bytes, ...] = ()
 
 
-def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
+def explain(
+    candidate: ServiceCandidate, peer: Peer, route_set: RouteSet | None
+) -> RouteExplanation:
     """Explain what MetalLB advertises to a peer by the rules of its BGPPeer, if it has one."""
     rules = rules_of(route_set)
     answer = _answer(candidate, peer, rules)
@@ -45,7 +47,7 @@ def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> Rou
     )
 
 
-def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answer:
+def _answer(candidate: ServiceCandidate, peer: Peer, rules: PeerRules | None) -> _Answer:
     origin = next(iter(peer.origins), None)
     if rules is None:
         withheld = candidate.state.withheld
@@ -96,7 +98,7 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
     return _Answer("Advertised", message, prefixes[advertised[0]], advertised)
 
 
-def _of_other_nodes(candidate: Candidate, rules: PeerRules) -> tuple[str, ObjectRef] | None:
+def _of_other_nodes(candidate: ServiceCandidate, rules: PeerRules) -> tuple[str, ObjectRef] | None:
     """Return the BGPAdvertisement of the pool that comes nearest to selecting the node."""
     if candidate.others is None or candidate.family is None or candidate.nlri is None:
         return None
@@ -104,7 +106,9 @@ def _of_other_nodes(candidate: Candidate, rules: PeerRules) -> tuple[str, Object
     return None if pool is None else candidate.others.nearest(pool)
 
 
-def _not_matching(candidate: Candidate, advertisements: Sequence[AdvertisementRule]) -> _Answer:
+def _not_matching(
+    candidate: ServiceCandidate, advertisements: Sequence[AdvertisementRule]
+) -> _Answer:
     """Return the BGPAdvertisement of the pool whose service selectors are the closest to matching."""
     labels = candidate.state.service.metadata.labels
     mismatches = [

@@ -16,7 +16,7 @@ from reconcilers.metallb.findings import Secrets
 from reconcilers.metallb.node_facts import excluded_node
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOptions
-from reconcilers.metallb.preferences_beside_frrk8s import fed_preferences, given, watched
+from reconcilers.metallb.preferences_beside_frrk8s import given, translated_preferences, watched
 from reconcilers.metallb.relations import MetalLBRelations
 from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.metallb.translation import (
@@ -99,7 +99,7 @@ class MetalLBFeed(api.Feed):
             advertisement.ref: advertisement for advertisement in rules.advertisements
         }
         preferences = given(self._services(snapshot), of_peers, watch)
-        further = fed_preferences(preferences, of_kinds, advertisements)
+        further = translated_preferences(preferences, of_kinds, advertisements)
         return api.Translation(
             units, further, (self._tables.services, self._tables.endpoint_slices)
         )

@@ -80,18 +80,18 @@ def given(states: Iterable[ServiceState], rules: Mapping[str, PeerRules], watch:
     return {key: frozenset(prefixes) for key, prefixes in prefixes_of.items()}
 
 
-def fed_preferences(
+def translated_preferences(
     preferences: Given, objects: Objects, advertisements: Mapping[ObjectRef, AdvertisementRule]
 ) -> tuple[Translated, ...]:
-    """Return the local preferences fed to FRR-k8s's merge: units with a peer's session and prefixes."""
+    """Return local preferences translated for FRR-k8s: units with a peer's session and prefixes."""
     peers = {peer.metadata.name: peer for peer in objects.peers}
     return tuple(
-        _fed(advertisements[ref], peers[name], preferences[ref, name])
+        _translated(advertisements[ref], peers[name], preferences[ref, name])
         for ref, name in sorted(preferences)
     )
 
 
-def _fed(
+def _translated(
     advertisement: AdvertisementRule, peer: BGPPeer, prefixes: frozenset[Prefix]
 ) -> Translated:
     texts = tuple(prefix_to_text(*prefix) for prefix in sorted(prefixes))

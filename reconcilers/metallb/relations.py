@@ -58,19 +58,19 @@ class MetalLBRelations:
         """Return an empty set of objects; ``environment`` has the valid pools."""
         return ObjectsBeside(self._valid, environment)
 
-    def reasons(self, taken: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
+    def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
         """Yield why objects are not in effect, as far as MetalLB's objects are the reason."""
-        beside = self.beside(taken)
-        for ref in taken:
-            beside.take(ref)
+        beside = self.beside(accepted)
+        for ref in accepted:
+            beside.accept(ref)
         providing: dict[Hashable, ObjectRef] = {
-            referent: ref for ref in taken for referent in self.referents.get(ref, ())
+            referent: ref for ref in accepted for referent in self.referents.get(ref, ())
         }
-        pools = self._valid.bits(taken, kinds.IP_ADDRESS_POOL)
+        pools = self._valid.bits(accepted, kinds.IP_ADDRESS_POOL)
         for ref in self.ages:
             if ref in self.wrong:
                 yield ref, Reasons(self._alone[ref])
-            elif ref not in taken:
+            elif ref not in accepted:
                 yield ref, self._of(ref, beside, providing, pools)
 
     def _of(
@@ -110,7 +110,7 @@ class MetalLBRelations:
         objects = Objects.of((each, rows[each]) for each in {ref, *others})
         about = findings(objects, self._secrets, self._namespace)
         if ref.kind == kinds.IP_ADDRESS_POOL.name:
-            # Two preferences concern advertisements, which are taken here; the pool is not.
+            # Two preferences concern advertisements, which are accepted here; the pool is not.
             about = [
                 replace(problem, objects=tuple(sorted((*problem.objects, ref))))
                 if problem.field == PREFERENCE

@@ -1,6 +1,6 @@
 """Isolation of objects that do not go together: ``--on-conflict=isolate``. Pure.
 
-`order` takes objects in by their age, `isolated_objects` are these with their units, `references`
+`order` accepts objects by their age, `isolated_objects` are these with their units, `references`
 knows what refers to what, `relations` what feeding dialects know of their own.
 """
 

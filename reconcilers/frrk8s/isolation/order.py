@@ -1,6 +1,6 @@
-"""The order of isolation: what is taken, and why the rest is not in effect. Pure.
+"""The order of isolation: which objects are accepted, and why the others are not in effect. Pure.
 
-Objects are taken in from the oldest to the youngest. An object that is invalid or unresolved, or that
+Objects are accepted from the oldest to the youngest. An object that is invalid or unresolved, or that
 differs from an older one, has no effect as a whole.
 
 A reference to a VRF is resolved where any object of the node has a router of it, also a younger one:
@@ -53,13 +53,13 @@ class LeftOut(NamedTuple):
     problems: Sequence[Problem]
     cause: Literal["itself", "older", "later"]
     """Whether the object is wrong whatever the others are, differs from itself or from older objects
-    that are taken, or had to wait, and differs from younger ones."""
+    that are accepted, or had to wait, and differs from younger ones."""
 
 
 class Isolated(NamedTuple):
-    """The units that are taken in, and the reasons of the rest."""
+    """The accepted units, and why the others are not in effect."""
 
-    taken: list[Unit]
+    accepted: list[Unit]
     """The units, the oldest first."""
     refs: frozenset[ObjectRef]
     """The objects, also without units."""
@@ -88,7 +88,7 @@ def isolated(
     return (yield from isolation.result())
 
 
-class _Accepted(NamedTuple):
+class _Agreeing(NamedTuple):
     """Objects that agree, the oldest first, and the others with which each of them disagrees."""
 
     objects: dict[ObjectRef, IsolatedObject]
@@ -142,90 +142,90 @@ class _Isolation:
         yield from password_claims(unit, compiled, self._resolve)
 
     def result(self) -> Slices[Isolated]:
-        """Take in objects until none of the others goes with the taken objects."""
-        taken: dict[ObjectRef, IsolatedObject] = {}
+        """Accept objects until none of the others agrees with the accepted objects."""
+        accepted: dict[ObjectRef, IsolatedObject] = {}
         values: dict[Subject, Any] = {}
         waiting = [member for member in self._objects if member.ref not in self._wrong]
-        while together := (yield from self._together(waiting, taken)):
-            taken |= together
+        while together := (yield from self._together(waiting, accepted)):
+            accepted |= together
             for ref in together:
                 values.update((subject, claim.value) for subject, claim in self._claims[ref])
-            rest = [member for member in waiting if member.ref not in taken]
-            beside = yield from self._beside(taken, ())
+            rest = [member for member in waiting if member.ref not in accepted]
+            beside = yield from self._beside(accepted, ())
             waiting = []
             for member in rest:
                 if not self._contradicts(member, values, beside):
                     waiting.append(member)
                 if self._pieces.fill_slice(PIECES_OF_OBJECT):
                     yield
-        return (yield from self._result_of(taken.keys()))
+        return (yield from self._result_of(accepted.keys()))
 
-    def _result_of(self, taken: AbstractSet[ObjectRef]) -> Slices[Isolated]:
-        """Return the result where these are taken."""
+    def _result_of(self, accepted: AbstractSet[ObjectRef]) -> Slices[Isolated]:
+        """Return the result where these are accepted."""
         table: dict[Subject, list[Claim]] = {}
         for member in self._objects:
-            if member.ref in taken:
+            if member.ref in accepted:
                 for subject, claim in self._claims[member.ref]:
                     table.setdefault(subject, []).append(claim)
-        left_out = {member.ref: member for member in self._objects if member.ref not in taken}
+        left_out = {member.ref: member for member in self._objects if member.ref not in accepted}
         reasons: dict[ObjectRef, LeftOut] = {}
         for ref, member in left_out.items():
             reasons[ref] = self._reasons(member, table, left_out)
             if self._pieces.fill_slice(PIECES_OF_OBJECT):
                 yield
         return Isolated(
-            [unit for member in self._objects if member.ref in taken for unit in member.units],
-            frozenset(member.ref for member in self._objects if member.ref in taken),
+            [unit for member in self._objects if member.ref in accepted for unit in member.units],
+            frozenset(member.ref for member in self._objects if member.ref in accepted),
             reasons,
         )
 
     def _beside(
-        self, taken: Iterable[ObjectRef], present: Iterable[IsolatedObject]
+        self, accepted: Iterable[ObjectRef], present: Iterable[IsolatedObject]
     ) -> Slices[FeedConflicts]:
-        """Return the taken objects of feeding dialects."""
-        refs = list(taken)
+        """Return the accepted objects of feeding dialects."""
+        refs = list(accepted)
         beside = self._relations.beside({*refs, *(member.ref for member in present)})
         for ref in refs:
-            beside.take(ref)
+            beside.accept(ref)
             if self._pieces.fill_slice():
                 yield
         return beside
 
     def _together(
-        self, waiting: Iterable[IsolatedObject], taken: Mapping[ObjectRef, IsolatedObject]
+        self, waiting: Iterable[IsolatedObject], accepted: Mapping[ObjectRef, IsolatedObject]
     ) -> Slices[dict[ObjectRef, IsolatedObject]]:
-        """Return the objects that go together, with each other and with the taken objects."""
+        """Return the objects that agree with each other and with the accepted objects."""
         present = {member.ref: member for member in waiting}
         while True:
-            references = References(present, taken.values(), self._is_resolved)
+            references = References(present, accepted.values(), self._is_resolved)
             while unresolved := references.unresolved():
                 references.remove(unresolved)
-            accepted = yield from self._agreeing(present.values(), taken)
-            blocking = self._drop_unresolved(accepted, taken)
+            agreeing = yield from self._agreeing(present.values(), accepted)
+            blocking = self._drop_unresolved(agreeing, accepted)
             if blocking is None:
-                return accepted.objects
+                return agreeing.objects
             del present[blocking]
 
     def _agreeing(
-        self, objects: Iterable[IsolatedObject], taken: Mapping[ObjectRef, IsolatedObject]
-    ) -> Slices[_Accepted]:
+        self, objects: Iterable[IsolatedObject], accepted: Mapping[ObjectRef, IsolatedObject]
+    ) -> Slices[_Agreeing]:
         """Return the objects that differ from no earlier one."""
         given = list(objects)
-        agreeing = yield from self._agreeing_in(given, given, taken)
+        agreeing = yield from self._agreeing_in(given, given, accepted)
         if self._relations.ages and agreeing.rejected:
             # Rejected objects are no part of the environment of the others.
-            agreeing = yield from self._agreeing_in(given, agreeing.objects.values(), taken)
+            agreeing = yield from self._agreeing_in(given, agreeing.objects.values(), accepted)
         return agreeing
 
     def _agreeing_in(
         self,
         objects: Iterable[IsolatedObject],
         environment: Iterable[IsolatedObject],
-        taken: Mapping[ObjectRef, IsolatedObject],
-    ) -> Slices[_Accepted]:
-        beside = yield from self._beside(taken, environment)
+        accepted: Mapping[ObjectRef, IsolatedObject],
+    ) -> Slices[_Agreeing]:
+        beside = yield from self._beside(accepted, environment)
         values: dict[Subject, Any] = {}
-        agreeing: dict[ObjectRef, IsolatedObject] = {}
+        agreed: dict[ObjectRef, IsolatedObject] = {}
         rejected: list[IsolatedObject] = []
         for member in objects:
             if self._pieces.fill_slice(PIECES_OF_OBJECT):
@@ -233,10 +233,10 @@ class _Isolation:
             if self._contradicts(member, values, beside):
                 rejected.append(member)
                 continue
-            agreeing[member.ref] = member
-            beside.take(member.ref)
+            agreed[member.ref] = member
+            beside.accept(member.ref)
             values.update((subject, claim.value) for subject, claim in self._claims[member.ref])
-        return _Accepted(agreeing, beside, values, rejected)
+        return _Agreeing(agreed, beside, values, rejected)
 
     def _contradicts(
         self, member: IsolatedObject, values: Mapping[Subject, Any], beside: FeedConflicts
@@ -246,18 +246,18 @@ class _Isolation:
         return next(beside.against(member.ref), None) is not None
 
     def _drop_unresolved(
-        self, accepted: _Accepted, taken: Mapping[ObjectRef, IsolatedObject]
+        self, agreeing: _Agreeing, accepted: Mapping[ObjectRef, IsolatedObject]
     ) -> ObjectRef | None:
-        """Remove the accepted objects whose references are to objects that are not accepted.
+        """Remove the agreeing objects whose references are to objects that are not among them.
 
         One in whose place others were rejected is not removed: the youngest of these is returned, for
         a trial without it.
         """
-        references = References(accepted.objects, taken.values(), self._is_resolved)
+        references = References(agreeing.objects, accepted.values(), self._is_resolved)
         unresolved = references.unresolved()
         if not unresolved:
             return None
-        displacing = self._displacing(accepted)
+        displacing = self._displacing(agreeing)
         blocking: list[IsolatedObject] = []
         while unresolved:
             blocking += [member for member in unresolved if member.ref in displacing]
@@ -265,23 +265,23 @@ class _Isolation:
             unresolved = references.unresolved()
         return max(blocking, key=lambda member: member.age).ref if blocking else None
 
-    def _displacing(self, accepted: _Accepted) -> set[ObjectRef]:
-        """Return the accepted objects with which rejected ones disagree."""
+    def _displacing(self, agreeing: _Agreeing) -> set[ObjectRef]:
+        """Return the agreeing objects with which rejected ones disagree."""
         disputed: set[Subject] = set()
         displacing: set[ObjectRef] = set()
-        for rejected in accepted.rejected:
+        for rejected in agreeing.rejected:
             claims = self._claims[rejected.ref]
             if _contradicts(claims, {}):
                 continue  # It is not in effect whatever the others are.
-            displacing.update(accepted.beside.against(rejected.ref))
+            displacing.update(agreeing.beside.against(rejected.ref))
             disputed.update(
                 subject
                 for subject, claim in claims
-                if accepted.values.get(subject, claim.value) != claim.value
+                if agreeing.values.get(subject, claim.value) != claim.value
             )
         displacing.update(
             ref
-            for ref in accepted.objects
+            for ref in agreeing.objects
             if any(subject in disputed for subject, _ in self._claims[ref])
         )
         return displacing
@@ -321,13 +321,13 @@ class _Isolation:
         return LeftOut([*vrfs, *with_all], "later")
 
 
-def _contradicts(claims: Claims, taken: Mapping[Subject, Any]) -> bool:
-    """True if claims differ from each other, or from the values that are taken."""
+def _contradicts(claims: Claims, accepted: Mapping[Subject, Any]) -> bool:
+    """True if claims differ from each other, or from the accepted values."""
     own: dict[Subject, Any] = {}
     for subject, claim in claims:
         if own.setdefault(subject, claim.value) != claim.value:
             return True
-        if subject in taken and taken[subject] != claim.value:
+        if subject in accepted and accepted[subject] != claim.value:
             return True
     return False
 
@@ -335,7 +335,7 @@ def _contradicts(claims: Claims, taken: Mapping[Subject, Any]) -> bool:
 def _disagreements(
     claims: Claims, table: Mapping[Subject, Sequence[Claim]]
 ) -> tuple[list[Problem], list[Problem]]:
-    """Return the conflicts of an object with itself and older taken ones, and with all."""
+    """Return the conflicts of an object with itself and older accepted ones, and with all."""
     own: dict[Subject, list[Claim]] = {}
     for subject, claim in claims:
         own.setdefault(subject, []).append(claim)

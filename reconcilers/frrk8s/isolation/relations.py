@@ -52,10 +52,10 @@ class _Beside:
     def __init__(self, of_objects: Mapping[ObjectRef, FeedConflicts]) -> None:
         self._of_objects = of_objects
 
-    def take(self, ref: ObjectRef) -> None:
+    def accept(self, ref: ObjectRef) -> None:
         of_object = self._of_objects.get(ref)
         if of_object is not None:
-            of_object.take(ref)
+            of_object.accept(ref)
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
         of_object = self._of_objects.get(ref)

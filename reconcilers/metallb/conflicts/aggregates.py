@@ -31,7 +31,7 @@ class Aggregates:
         self._named = dict.fromkeys(VERSIONS, 0)
         """Pools with a problem, by version of IP."""
 
-    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
+    def accept(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add a BGPAdvertisement with its aggregates, or an IPAddressPool."""
         if isinstance(row, BGPAdvertisement):
             lengths = (row.spec.aggregation_length, row.spec.aggregation_length_v6)

@@ -19,9 +19,9 @@ from resources.metallb.objects import MetalLBObject
 
 
 class ConflictRule(Protocol):
-    """One rule that objects may break together, and the taken objects."""
+    """One rule that objects may break together, and the accepted objects."""
 
-    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
+    def accept(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add a valid MetalLB object to the rule of a conflict."""
         ...
 
@@ -32,7 +32,7 @@ class ConflictRule(Protocol):
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
         """Yield the conflicts of a valid object with others; of several each may yield the same.
 
-        Called once all objects are taken, for each of them in order.
+        Called once all objects are accepted, for each of them in order.
         """
         ...
 
@@ -43,19 +43,19 @@ def _rules(valid: ValidObjects, environment: AbstractSet[ObjectRef]) -> tuple[Co
 
 
 class ObjectsBeside:
-    """The objects that are taken (`reconcilers.dialect.FeedConflicts`)."""
+    """The accepted objects (`reconcilers.dialect.FeedConflicts`)."""
 
     def __init__(self, valid: ValidObjects, environment: AbstractSet[ObjectRef]) -> None:
         """``environment`` has the pools in which preferences may conflict."""
         self._rows = valid.rows
         self._rules = _rules(valid, environment)
 
-    def take(self, ref: ObjectRef) -> None:
+    def accept(self, ref: ObjectRef) -> None:
         """Add an object to all rules of conflicts; an object that is not MetalLB's has no effect."""
         row = self._rows.get(ref)
         if row is not None:
             for rule in self._rules:
-                rule.take(ref, row)
+                rule.accept(ref, row)
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
         """Iterate over the MetalLB objects in any conflict with another one; over some of very many."""
@@ -72,7 +72,7 @@ def conflicts(objects: Objects) -> Iterator[Problem | None]:
     for ref, row in valid.rows.items():
         yield None
         for rule in rules:
-            rule.take(ref, row)
+            rule.accept(ref, row)
     known: set[Problem] = set()
     for rule in rules:
         for ref, row in valid.rows.items():

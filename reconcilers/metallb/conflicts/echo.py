@@ -29,24 +29,24 @@ class Echo:
         self._peers: dict[str, dict[str, ObjectRef]] = defaultdict(dict)
         """Peers by their profile, which echoes, and by their name."""
         self._complete: dict[str, tuple[ObjectRef, ObjectRef]] = {}
-        """Peers whose profile is taken, by their name, with it."""
+        """Peers whose profile is accepted, by their name, with it."""
         self._six = valid.of_version[6] if valid.echoing else 0
         """The pools with IPv6 addresses."""
         self._pools = 0
         """Accepted pools with IPv6 addresses."""
         self._of_peer: dict[str, int] = defaultdict(int)
-        """Advertisements that select such a pool, taken or not, by the names of their peers.
+        """Advertisements that select such a pool, accepted or not, by the names of their peers.
 
         Under "" are objects that name none.
         """
         self._live = 0
-        """Advertisements, taken or not, of which a pool with IPv6 addresses is taken."""
+        """Advertisements, accepted or not, of which a pool with IPv6 addresses is accepted."""
         self._to_complete = 0
         """Advertisements to a peer of `_complete`."""
         self._left: dict[str, tuple[ObjectRef, ObjectRef]] | None = None
         """As `_complete`: entries without a problem."""
 
-    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
+    def accept(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add a profile, peer, advertisement or pool to the rule of BFD's echo mode."""
         match row:
             case BFDProfile() if row.spec.echo_mode:
@@ -77,12 +77,12 @@ class Echo:
         self._complete[name] = (peer, profile)
 
     def _peers_of(self, row: BGPAdvertisement) -> Iterator[tuple[ObjectRef, ObjectRef]]:
-        """Iterate over peers and profiles that are taken, to which an advertisement goes."""
+        """Iterate over accepted peers and profiles, to which an advertisement goes."""
         names = row.spec.peers or self._complete
         return (self._complete[name] for name in names if name in self._complete)
 
     def _pools_of(self, number: int) -> Iterator[ObjectRef]:
-        """Iterate over the taken pools with IPv6 addresses of an advertisement."""
+        """Iterate over the accepted pools with IPv6 addresses of an advertisement."""
         for pool in members(self._valid.selected[number] & self._pools):
             yield self._valid.pools[pool]
 

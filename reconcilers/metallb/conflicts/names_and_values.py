@@ -26,23 +26,25 @@ class NamedValue(NamedTuple):
 
 
 class NamesAndValues:
-    """The claims of the objects that are taken."""
+    """The claims of the accepted objects."""
 
     def __init__(self) -> None:
-        self._taken: dict[Hashable, dict[Hashable, list[tuple[ObjectRef, NamedValue]]]] = {}
+        self._accepted: dict[Hashable, dict[Hashable, list[tuple[ObjectRef, NamedValue]]]] = {}
         """By name, and by value."""
         self._known: set[Hashable] = set()
         """The names with a problem."""
 
-    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
+    def accept(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add the names and values that a MetalLB object has."""
         for claim in _claims(ref, row):
-            self._taken.setdefault(claim.key, {}).setdefault(claim.value, []).append((ref, claim))
+            self._accepted.setdefault(claim.key, {}).setdefault(claim.value, []).append(
+                (ref, claim)
+            )
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
         """Iterate over the objects that are in conflict with another one for the value of a name."""
         for claim in _claims(ref, row):
-            for value, others in self._taken.get(claim.key, {}).items():
+            for value, others in self._accepted.get(claim.key, {}).items():
                 if value != claim.value:
                     for other, _ in others:
                         yield other
@@ -50,7 +52,7 @@ class NamesAndValues:
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
         """Yield a problem of all objects that give one name different values."""
         for claim in _claims(ref, row):
-            of_key = self._taken[claim.key]
+            of_key = self._accepted[claim.key]
             if len(of_key) < 2 or claim.key in self._known:
                 continue
             self._known.add(claim.key)

@@ -18,14 +18,14 @@ from resources.metallb.objects import MetalLBObject
 
 
 class _LastAddresses:
-    """The last addresses of those spans that are taken: a binary tree with the highest of each part."""
+    """The last addresses of the accepted spans: a binary tree with the highest of each part."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self._spans = spans
         self._size = 1 << (len(spans) - 1).bit_length() if spans else 1
         self._highest = [-1] * (2 * self._size)
 
-    def take(self, place: int) -> None:
+    def accept(self, place: int) -> None:
         """Add a span."""
         node, last = self._size + place, self._spans[place].last
         while node and self._highest[node] < last:
@@ -48,16 +48,16 @@ class _LastAddresses:
 
 
 class Overlaps:
-    """The addresses of the pools that are taken."""
+    """The addresses of the accepted pools."""
 
     def __init__(self, valid: ValidObjects) -> None:
         self._valid = valid
-        self._taken = {version: _LastAddresses(valid.spans[version]) for version in VERSIONS}
+        self._accepted = {version: _LastAddresses(valid.spans[version]) for version in VERSIONS}
 
-    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:  # noqa: ARG002
+    def accept(self, ref: ObjectRef, row: MetalLBObject) -> None:  # noqa: ARG002
         """Add an IPAddressPool, which others may overlap."""
         for version, place in self._valid.places.get(ref, ()):
-            self._taken[version].take(place)
+            self._accepted[version].accept(place)
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:  # noqa: ARG002
         """Iterate over the pools that overlap another one: with an address in common."""
@@ -66,7 +66,7 @@ class Overlaps:
     def _pairs(self, ref: ObjectRef) -> Iterator[tuple[Span, Span]]:
         for version, place in self._valid.places.get(ref, ()):
             own = self._valid.spans[version][place]
-            for other in self._taken[version].overlapping(own):
+            for other in self._accepted[version].overlapping(own):
                 if other.pool != ref:
                     yield own, other
 

@@ -41,7 +41,7 @@ class Preferences:
         self._meeting = 0
         """Accepted advertisements that differ from another, whatever the pools of both."""
 
-    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
+    def accept(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add a BGPAdvertisement with its local preference, or a pool, to the rule of a conflict."""
         if isinstance(row, IPAddressPool):
             self._pools |= 1 << self._valid.number_of[ref]
@@ -65,13 +65,13 @@ class Preferences:
                 others = of_version.get(number, 0) & self._advertisements
                 against |= valid.sharing(others, pools & valid.of_version[version])
         elif isinstance(row, IPAddressPool):
-            # For the pools of the environment no two differ; without the pool in it they may be taken.
+            # No two differ for the pools of the environment; without the pool they may be accepted.
             against = self._colliding(valid.number_of[ref])
         for number in members(against):
             yield valid.advertisements[number]
 
     def _colliding(self, pool: int) -> int:
-        """Return the taken advertisements of a pool that differ from another one of it."""
+        """Return the accepted advertisements of a pool that differ from another one of it."""
         selecting = self._valid.selecting[pool] & self._meeting
         colliding = 0
         for version, of_version in self._valid.differing.items():

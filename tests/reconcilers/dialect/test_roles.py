@@ -126,6 +126,19 @@ def test_options_dialects_and_route_sources_are_in_files_of_their_names(name: st
                 assert role == "route_sources", value
 
 
+def test_candidates_are_named_by_what_selects_them() -> None:
+    """`Candidate` is what all of them have in common; no two dialects have one of a name."""
+    names = [
+        value.__name__
+        for dialect in DIALECT_NAMES
+        for role, module in modules(dialect)
+        if role == "candidates"
+        for value in own_classes(module)
+    ]
+    assert names
+    assert len({"Candidate", *names}) == 1 + len(names)
+
+
 @pytest.mark.parametrize("name", DIALECT_NAMES)
 def test_what_extends_a_program_is_in_the_file_of_its_role(name: str) -> None:
     (dialect,) = (entry.load() for entry in DIALECTS if entry.name == name)

@@ -77,7 +77,7 @@ class AcceptedZones:
         self._zones = zones
         self._accepted: dict[str, list[ObjectRef]] = defaultdict(list)
 
-    def take(self, ref: ObjectRef) -> None:
+    def accept(self, ref: ObjectRef) -> None:
         """Add a tower."""
         self._accepted[self._zones[ref]].append(ref)
 

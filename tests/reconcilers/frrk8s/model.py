@@ -231,27 +231,29 @@ def isolated(objects: Objects, secrets: Mapping[str, str]) -> list[str]:
 
     The others are tried again with the accepted objects, until none goes with them.
     """
-    taken: Objects = {}
+    accepted: Objects = {}
     while True:
-        rest = {n: bgp for n, bgp in objects.items() if n not in taken}
-        waiting = {n: bgp for n, bgp in rest.items() if not _conflicts({**taken, n: bgp}, secrets)}
-        more = _together(waiting, taken, secrets)
+        rest = {n: bgp for n, bgp in objects.items() if n not in accepted}
+        waiting = {
+            n: bgp for n, bgp in rest.items() if not _conflicts({**accepted, n: bgp}, secrets)
+        }
+        more = _together(waiting, accepted, secrets)
         if not more:
-            return sorted(taken)
-        taken = {**taken, **more}
+            return sorted(accepted)
+        accepted = {**accepted, **more}
 
 
-def _together(waiting: Objects, taken: Objects, secrets: Mapping[str, str]) -> Objects:
-    """Return the objects that are taken one after another, the oldest first.
+def _together(waiting: Objects, accepted: Objects, secrets: Mapping[str, str]) -> Objects:
+    """Return the objects that are accepted one after another, the oldest first.
 
     A reference to an object that waits is valid. Where that is rejected, what refers to it is not
-    taken; an object that had displaced others is not tried again, the youngest first, and they are.
+    accepted; an object that had displaced others is not tried again, the youngest first, and they are.
     """
     while True:
-        waiting = _resolved(waiting, taken, secrets)
+        waiting = _resolved(waiting, accepted, secrets)
         found: Objects = {}
         for name, bgp in waiting.items():
-            if not _conflicts({**taken, **found, name: bgp}, secrets):
+            if not _conflicts({**accepted, **found, name: bgp}, secrets):
                 found = {**found, name: bgp}
         rejected = [
             {n: bgp}
@@ -259,7 +261,7 @@ def _together(waiting: Objects, taken: Objects, secrets: Mapping[str, str]) -> O
             if n not in found and not _conflicts({n: bgp}, secrets)
         ]
         displacing = {n for n in found for o in rejected if _conflicts({n: found[n], **o}, secrets)}
-        while gone := [n for n in found if not _is_sound(found[n], {**taken, **found}, secrets)]:
+        while gone := [n for n in found if not _is_sound(found[n], {**accepted, **found}, secrets)]:
             if displacing >= set(gone):
                 break
             found = {n: bgp for n, bgp in found.items() if n in displacing or n not in gone}
@@ -272,10 +274,10 @@ def _is_sound(bgp: Spec, there: Objects, secrets: Mapping[str, str]) -> bool:
     return not list(faults(bgp, there)) and not list(missing(bgp, there, secrets))
 
 
-def _resolved(objects: Objects, taken: Objects, secrets: Mapping[str, str]) -> Objects:
+def _resolved(objects: Objects, accepted: Objects, secrets: Mapping[str, str]) -> Objects:
     """Return the objects, without wrong objects and objects that refer to an absent one."""
     while True:
-        there = {**taken, **objects}
+        there = {**accepted, **objects}
         sound = {n: bgp for n, bgp in objects.items() if _is_sound(bgp, there, secrets)}
         if sound == objects:
             return objects

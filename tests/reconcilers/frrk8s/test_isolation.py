@@ -28,7 +28,7 @@ def of_vrf(vrf: str, *imports: str, **neighbor_of: object) -> dict[str, Any]:
 PREFIXES = {"red": "10.1.0.0/16", "blue": "10.2.0.0/16", "": "10.3.0.0/16"}
 
 
-def taken(result: Merge) -> list[str]:
+def accepted(result: Merge) -> list[str]:
     return [found.ref.name for found in result.accepted]
 
 
@@ -62,7 +62,7 @@ ODD = of("3c", router(neighbor(port=1), neighbor(port=2)))
 
 def test_objects_that_import_each_others_vrfs_are_merged_together() -> None:
     result = merge([*MUTUAL, ODD], isolate=True)
-    assert taken(result) == ["1a", "2b"]
+    assert accepted(result) == ["1a", "2b"]
     assert reported(result) == [("conflict", "3c", "routers[0].neighbors[0].port")]
 
 
@@ -70,13 +70,13 @@ def test_they_are_left_out_together_and_the_problems_name_the_cause() -> None:
     old = of("0z", of_vrf("blue", asn=1))
     young = of("2b", of_vrf("blue", "red", asn=2))
     result = merge([MUTUAL[0], young, old], isolate=True)
-    assert taken(result) == ["0z", "1a"]  # The VRF blue is that of 0z.
+    assert accepted(result) == ["0z", "1a"]  # The VRF blue is that of 0z.
     assert reported(result) == [("conflict", "0z 2b", "routers[0].neighbors[0].asn")]
 
     old = of("0z", of_vrf("", asn=1))
     young = of("2b", of_vrf("blue", "red"), of_vrf("", asn=2))
     result = merge([MUTUAL[0], young, old], isolate=True)
-    assert taken(result) == ["0z"]
+    assert accepted(result) == ["0z"]
     assert reported(result) == [
         ("conflict", "0z 2b", "routers[0].neighbors[0].asn"),
         ("unresolved", "1a", "routers[0].imports[0].vrf"),
@@ -89,9 +89,9 @@ def test_they_are_left_out_together_and_the_problems_name_the_cause() -> None:
 def test_an_object_keeps_its_place_although_it_imports_the_vrf_of_a_younger_one() -> None:
     first = of("1a", of_vrf("", "red", asn=1))
     red = of("2b", of_vrf("red"))
-    assert taken(merge([first, red], isolate=True)) == ["1a", "2b"]
+    assert accepted(merge([first, red], isolate=True)) == ["1a", "2b"]
     result = merge([first, red, of("3c", router(neighbor(asn=2)))], isolate=True)
-    assert taken(result) == ["1a", "2b"]
+    assert accepted(result) == ["1a", "2b"]
     assert reported(result) == [("conflict", "1a 3c", "routers[0].neighbors[0].asn")]
 
 
@@ -101,7 +101,7 @@ def test_an_object_whose_vrf_is_left_out_gives_way_to_the_younger_one_that_it_di
     blue = of("3c", of_vrf("blue"), of_vrf("red", asn=2))
     fourth = of("4d", router(neighbor(address=END, asn=3)))
     result = merge([first, second, blue, fourth], isolate=True)
-    assert taken(result) == ["1a", "4d"]
+    assert accepted(result) == ["1a", "4d"]
     assert reported(result) == [
         ("conflict", "1a 3c", "routers[0].neighbors[0].asn"),
         ("unresolved", "2b", "routers[0].imports[0].vrf"),
@@ -117,7 +117,7 @@ def test_an_object_is_tried_again_when_the_vrf_that_it_imports_is_there_after_al
     blue = of("5e", of_vrf("blue"), router(neighbor(asn=2)))
     result = merge([first, second, third, red, blue], isolate=True)
     # 5e conflicts with 3c; 2b imports its VRF; 4d conflicts with 2b; 1a imports the VRF of 4d.
-    assert taken(result) == ["1a", "3c", "4d"]
+    assert accepted(result) == ["1a", "3c", "4d"]
 
 
 def test_an_object_keeps_its_place_where_another_one_has_the_vrf_that_it_imports() -> None:
@@ -127,7 +127,7 @@ def test_an_object_keeps_its_place_where_another_one_has_the_vrf_that_it_imports
     red = of("4d", of_vrf("red", asn=2))
     result = merge([first, second, blue, red], isolate=True)
     # 3c differs from 1a, so that 2b has no VRF blue; the VRF red is then that of 4d.
-    assert taken(result) == ["1a", "4d"]
+    assert accepted(result) == ["1a", "4d"]
 
 
 def test_of_several_without_their_vrf_the_youngest_gives_way_first() -> None:
@@ -135,23 +135,23 @@ def test_of_several_without_their_vrf_the_youngest_gives_way_first() -> None:
     second = of("2b", of_vrf("red", asn=1), of_vrf("", "blue", address=END, asn=1))
     red = of("3c", of_vrf("red", asn=2), router(neighbor(address=END, asn=2)))
     blue = of("4d", of_vrf("blue"), router(neighbor(asn=2)))
-    assert taken(merge([first, second, red, blue], isolate=True)) == ["1a", "3c"]
+    assert accepted(merge([first, second, red, blue], isolate=True)) == ["1a", "3c"]
 
 
-def test_a_prefix_of_an_imported_vrf_counts_while_its_object_is_taken() -> None:
+def test_a_prefix_of_an_imported_vrf_counts_while_its_object_is_accepted() -> None:
     allowed = {"allowed": {"prefixes": [PREFIXES["red"]]}}
     first = of("1a", router(neighbor(toAdvertise=allowed), imports=[{"vrf": "red"}]))
     red = router(vrf="red")
     without, wrong = of("2b", red), of("3c", of_vrf("red"), router(neighbor(port=9)))
     result = merge([first, without, wrong], isolate=True)
     # The only router with the prefix is in an object that does not go with the first one.
-    assert taken(result) == ["2b", "3c"]
+    assert accepted(result) == ["2b", "3c"]
     assert merge([first, without, of("3c", of_vrf("red"))], isolate=True).problems == ()
 
 
 def test_a_vrf_that_no_object_has_is_unresolved() -> None:
     result = merge([of("1a", of_vrf("red", "blue")), ODD], isolate=True)
-    assert taken(result) == []
+    assert accepted(result) == []
     assert ("unresolved", "1a", "routers[0].imports[0].vrf") in reported(result)
 
 
@@ -169,7 +169,7 @@ def test_the_cost_of_a_chain_of_imports_grows_with_its_length_only() -> None:
             for i in range(length)
         ]
         result = finish(isolated(chain, counted, resolve()))
-        assert (result.taken, len(result.problems)) == ([], length)
+        assert (result.accepted, len(result.problems)) == ([], length)
         return calls
 
     # The last one of a chain refers to nothing: they fall one after another.

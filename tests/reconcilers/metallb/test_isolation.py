@@ -107,7 +107,7 @@ class TestMetalLBAlone:
         named = advertisement("x", communities=["vip"], created=at(1))
         assert out(named, community("c", vip="1:1", created=at(2))) == []
 
-    def test_what_was_left_out_for_an_object_without_its_referent_is_taken(self) -> None:
+    def test_what_was_left_out_for_an_object_without_its_referent_is_accepted(self) -> None:
         use = peer("a", bfdProfile="f", created=at(1))
         same = peer("b", created=at(2))
         wrong = profile("f", receiveInterval=1, created=at(3))
@@ -122,7 +122,9 @@ class TestMetalLBAlone:
         ]
         assert reported(*objects) == [("conflict", ["a", "b", "c"])]
 
-    def test_an_advertisement_that_another_contradicts_in_a_pool_that_is_out_is_taken(self) -> None:
+    def test_an_advertisement_that_another_contradicts_in_a_pool_that_is_out_is_accepted(
+        self,
+    ) -> None:
         first = advertisement("x", ipAddressPools=["p", "q"], localPref=1, created=at(1))
         second = advertisement("y", ipAddressPools=["q"], localPref=2, created=at(2))
         pools = [
@@ -181,7 +183,7 @@ class TestMetalLBAlone:
 class TestBoth:
     X = frr("x", 1, neighbor(port=1179))
 
-    def test_what_gave_way_to_an_object_that_is_left_out_is_taken(self) -> None:
+    def test_what_gave_way_to_an_object_that_is_left_out_is_accepted(self) -> None:
         first, second = peer("a", created=at(2)), peer("b", peerPort=1179, created=at(3))
         objects = self.X, first, second
         assert out(first, second) == ["b"]
@@ -217,7 +219,9 @@ class TestBoth:
         assert found.render()["instances"] == []
         assert found.problems() == [("conflict", ["f", "x"]), ("unresolved", ["a"])]
 
-    def test_a_younger_configuration_that_gave_way_to_a_peer_without_profile_is_taken(self) -> None:
+    def test_a_younger_configuration_that_gave_way_to_a_peer_without_profile_is_accepted(
+        self,
+    ) -> None:
         wrong = profile("f", receiveInterval=1)
         use = peer("a", bfdProfile="f", created=at(1))
         assert out(wrong, use, frr("x", 2, neighbor(port=1179))) == ["a", "f"]
@@ -326,12 +330,12 @@ def go_together(objects: Sequence[Json]) -> bool:
 @STEADY
 @given(chosen_of(FREE))
 def test_objects_are_taken_one_after_another(objects: list[Json]) -> None:
-    taken: list[Json] = []
+    accepted: list[Json] = []
     for _, one in by_age(objects):
-        if go_together([*taken, one]):
-            taken.append(one)
+        if go_together([*accepted, one]):
+            accepted.append(one)
     found = isolated(objects).accepted
-    assert sorted(ref.name for ref in found) == sorted(one["metadata"]["name"] for one in taken)
+    assert sorted(ref.name for ref in found) == sorted(one["metadata"]["name"] for one in accepted)
 
 
 @STEADY
@@ -341,11 +345,11 @@ def test_what_is_taken_goes_together_and_each_other_object_has_its_reason(
 ) -> None:
     result = isolated(objects)
     names = {ref.name for ref in result.accepted}
-    taken = [one for one in objects if one["metadata"]["name"] in names]
-    assert go_together(taken)
+    accepted = [one for one in objects if one["metadata"]["name"] in names]
+    assert go_together(accepted)
     for one in objects:
-        if one not in taken:
-            assert not go_together([*taken, one])
+        if one not in accepted:
+            assert not go_together([*accepted, one])
     reported = (*problems(result), *result.merge.problems)
     named = {ref.name for one in reported for ref in one.objects}
     assert {one["metadata"]["name"] for one in objects} <= names | named

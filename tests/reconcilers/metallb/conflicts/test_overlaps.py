@@ -1,4 +1,4 @@
-"""Which pools have an address in common, whatever is taken before."""
+"""Which pools have an address in common, whatever is accepted before."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def test_a_pool_overlaps_with_the_taken_ones_that_share_an_address(
         ref: ipaddress.ip_network(prefix) for ref, prefix in zip(valid.rows, prefixes, strict=True)
     }
     rule = Overlaps(valid)
-    taken = data.draw(st.lists(st.sampled_from(list(valid.rows)), unique=True))
-    for ref in taken:
-        rule.take(ref, valid.rows[ref])
+    accepted = data.draw(st.lists(st.sampled_from(list(valid.rows)), unique=True))
+    for ref in accepted:
+        rule.accept(ref, valid.rows[ref])
     for ref, row in valid.rows.items():
-        expected = {one for one in taken if one != ref and networks[one].overlaps(networks[ref])}
+        expected = {one for one in accepted if one != ref and networks[one].overlaps(networks[ref])}
         assert set(rule.against(ref, row)) == expected
