@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from reconcilers.antrea.effective import choose
+from reconcilers.antrea.in_effect import choose
 from reconcilers.antrea.node_facts import annotated, node_facts, router_id
 from reconcilers.antrea.passwords import Passwords, secret_key
 from reconcilers.antrea.route_sets import RouteSet, route_sets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from reconcilers.antrea.effective import choose
+from reconcilers.antrea.in_effect import choose
 from reconcilers.antrea.node_facts import annotated, node_facts, router_id
 from reconcilers.dialect import ClusterContext, ClusterIntent, Operation
 from reconcilers.model import ObjectAnnotations

@@ -17,8 +17,8 @@ from reconcilers.cilium.node_facts import addresses_of, known_nodes, preferring
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOptions
 from reconcilers.cilium.v1 import compile_node as v1
-from reconcilers.cilium.v1 import selection
-from reconcilers.cilium.v1.translate import ClusterView
+from reconcilers.cilium.v1 import in_effect
+from reconcilers.cilium.v1.translation import ClusterView
 from reconcilers.dialect import NodeContext, NodeIntent
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices
@@ -182,7 +182,7 @@ class NodeConfiguration:
         pieces: Pieces,
     ) -> Slices[list[CiliumBGPPeeringPolicy] | None]:
         """Return the node's policy, no policy on a conflict, or None if no policy selects it."""
-        selected = yield from selection.select(
+        selected = yield from in_effect.select(
             policies.values(),
             nodes.values(),
             result.owners.policies,

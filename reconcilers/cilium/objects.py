@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from reconcilers.cilium.v1.selection import PEERING_POLICY
-from reconcilers.cilium.v1.translate import (
+from reconcilers.cilium.v1.in_effect import PEERING_POLICY
+from reconcilers.cilium.v1.translation import (
     ClusterView,
     as_object,
     merged,

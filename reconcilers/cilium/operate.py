@@ -16,9 +16,9 @@ from reconcilers.cilium.compile_node import Owners
 from reconcilers.cilium.node_facts import known_nodes
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
-from reconcilers.cilium.v1 import selection
+from reconcilers.cilium.v1 import in_effect
 from reconcilers.cilium.v1.operate import translation
-from reconcilers.cilium.v1.translate import ClusterView
+from reconcilers.cilium.v1.translation import ClusterView
 from reconcilers.dialect import ClusterContext, ClusterIntent
 from reconcilers.model import Condition, Delete, Generated, ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices
@@ -106,7 +106,7 @@ class ClusterConfiguration:
         pieces: Pieces,
     ) -> Slices[None]:
         """Report the conditions of v1's policies."""
-        selected = yield from selection.select(
+        selected = yield from in_effect.select(
             policies.values(),
             nodes.values(),
             result.state.owners.policies,

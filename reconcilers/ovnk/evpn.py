@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from reconcilers.ovnk.attached_networks import Network, is_default_vrf
-from reconcilers.ovnk.raw_config import EvpnRouter, Section, raw_config
+from reconcilers.ovnk.generated_text import EvpnRouter, Section, raw_config
 from resources.frrk8s.evpn import Evpn as TypedEvpn
 from resources.frrk8s.evpn import L2Vni, L3Vni
 from resources.frrk8s.frrconfiguration import RawConfig, Router

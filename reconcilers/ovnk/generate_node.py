@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from reconcilers.ovnk import evpn
 from reconcilers.ovnk.attached_networks import DEFAULT, Network, is_default_vrf
 from reconcilers.ovnk.errors import ConfigurationError
+from reconcilers.ovnk.generated_text import Section, raw_config
 from reconcilers.ovnk.node_next_hops import NextHops, has_dpu, next_hops, uplink_next_hops
 from reconcilers.ovnk.node_prefixes import OfNode, is_active, network_prefixes
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.ovnk.parsed_annotation import parsed_annotation
-from reconcilers.ovnk.raw_config import Section, raw_config
 from reconcilers.ovnk.selection import Advertised
 from reconcilers.ovnk.vteps import vtep_addresses
 from resources.addresses import comparable_address

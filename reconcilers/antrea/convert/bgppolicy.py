@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from reconcilers.antrea.compile_node import CONNECT_RETRY_TIME, HOLD_TIME
-from reconcilers.antrea.effective import FLAG
+from reconcilers.antrea.in_effect import FLAG
 from reconcilers.antrea.node_facts import ROUTER_ID_ANNOTATION
 from reconcilers.antrea.passwords import SECRET
 from reconcilers.dialect import Notes

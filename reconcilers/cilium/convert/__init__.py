@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reconcilers.cilium.convert.cfp_draft import convert_draft
 from reconcilers.cilium.node_facts import merged_nodes
-from reconcilers.cilium.v1.translate import ClusterView, as_object, translate
+from reconcilers.cilium.v1.translation import ClusterView, as_object, translate
 from reconcilers.dialect import Conversion, Notes
 from resources.cilium.kinds import CILIUM_NODE, LOAD_BALANCER_IP_POOL, PEERING_POLICY
 from resources.core.kinds import NODE

@@ -1,7 +1,7 @@
 """Cilium's BGP v1 API (CiliumBGPPeeringPolicy), as pure functions.
 
-`selection` selects the policy of each node, `annotations` parses the settings of a node, `compile_node`
-compiles a policy to instances, peers and route sets, `translate` translates it to objects of v2,
+`in_effect` selects the policy of each node, `annotations` parses the settings of a node, `compile_node`
+compiles a policy to instances, peers and route sets, `translation` translates it to objects of v2,
 `operate` is the operator's part.
-Source: Cilium 1.14 to 1.16, package bgpv1; the names of `translate` are from CFP-28175.
+Source: Cilium 1.14 to 1.16, package bgpv1; the names of `translation` are from CFP-28175.
 """

@@ -26,7 +26,7 @@ from reconcilers.cilium.v1.annotations import (
     router_settings,
     unreadable_keys,
 )
-from reconcilers.cilium.v1.selection import policy_ref
+from reconcilers.cilium.v1.in_effect import policy_ref
 from reconcilers.dialect.join import united
 from reconcilers.model import Attributes, Instance, ObjectRef, Peer, Problem, SuppressedFamily
 from reconcilers.node_addresses import next_hops_of

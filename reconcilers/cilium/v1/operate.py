@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from reconcilers.cilium.objects import Objects, policy_translated_from, with_translated
-from reconcilers.cilium.v1.translate import ClusterView, as_object, object_ref
+from reconcilers.cilium.v1.translation import ClusterView, as_object, object_ref
 from reconcilers.model import Delete, Generated, ObjectRef, Problem
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.meta import Resource

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from reconcilers.age import Age
 from reconcilers.frrk8s.field_values import Prefix, vrf_name
-from reconcilers.frrk8s.isolation.relations import JointRelations
+from reconcilers.frrk8s.isolation.joint_relations import JointRelations
 from reconcilers.frrk8s.one_object import imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import ObjectRef

@@ -27,11 +27,11 @@ from reconcilers.frrk8s.claims import (
 )
 from reconcilers.frrk8s.field_values import shown_vrf, vrf_name
 from reconcilers.frrk8s.isolation.isolated_objects import IsolatedObject, isolated_objects
+from reconcilers.frrk8s.isolation.joint_relations import NO_RELATIONS, JointRelations
 from reconcilers.frrk8s.isolation.references import (
     Providers,
     References,
 )
-from reconcilers.frrk8s.isolation.relations import NO_RELATIONS, JointRelations
 from reconcilers.frrk8s.one_object import imported_elsewhere
 from reconcilers.frrk8s.passwords import Resolve
 from reconcilers.frrk8s.unit_parts import Compiled, Unit, VrfPrefixes

@@ -13,7 +13,7 @@ from reconcilers.cilium.objects import (
     policy_translated_from,
     with_translated,
 )
-from reconcilers.cilium.v1.translate import ClusterView, as_object
+from reconcilers.cilium.v1.translation import ClusterView, as_object
 from reconcilers.model import ObjectRef
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.kind import Kind

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -45,28 +46,28 @@ EXTENSIONS = {
 FUNCTIONS = {"candidates": "candidates", "rows": "convert", "draft": "convert"}
 """The role of a field of an extension, where it differs from the extension's."""
 ROLES = {"options", "dialect", "compile_node", "route_sets", "route_sources"} | {
+    *("objects", "selection", "in_effect", "translation", "passwords", "services"),
     *("conditions", "node_facts"),
     *EXTENSIONS.values(),
     *FUNCTIONS.values(),
 }
 """The files, or packages, that every dialect has by these names, if it has them."""
 OWN_FILES = {
-    "antrea": "effective passwords",
-    "cilium": "bfd default_router_id instances interfaces node_configs node_errors node_status objects "
-    "peer_ends pod_cidrs pod_ip_pools router_ids services sessions v1/annotations "
-    "v1/names v1/selection v1/translate",
-    "frrk8s": "blocked claim_table claims configuration_text exports field_values in_effect "
-    "isolation/isolated_objects isolation/order isolation/references isolation/relations "
+    "antrea": "",
+    "cilium": "bfd default_router_id instances interfaces node_configs node_errors node_status "
+    "peer_ends pod_cidrs pod_ip_pools router_ids sessions v1/annotations v1/names",
+    "frrk8s": "blocked claim_table claims configuration_text exports field_values "
+    "isolation/isolated_objects isolation/joint_relations isolation/order isolation/references "
     "kernel_routes last_good merge/merger merge/union one_object/neighbors one_object/routers "
-    "one_object/session passwords prefix_rules raw_config raw_redistribution "
-    "redistribute_annotation router_rows selection unit_parts",
+    "one_object/session prefix_rules raw_config raw_redistribution "
+    "redistribute_annotation router_rows unit_parts",
     "metallb": "advertisement_rules conflicts/aggregates conflicts/all_conflicts conflicts/echo "
     "conflicts/names_and_values conflicts/overlaps conflicts/preferences "
-    "conflicts/problem_texts conflicts/valid_objects feed findings objects "
-    "pool_selection preferences_beside_frrk8s relations selection services translation",
+    "conflicts/problem_texts conflicts/valid_objects feed findings "
+    "pool_selection preferences_beside_frrk8s relations",
     "ovnk": "advertiser_annotations attached_networks changed_objects egress_ips errors evpn "
-    "generate_node managed_bgp node_next_hops node_prefixes other_writer parsed_annotation raw_config "
-    "results selection stored_objects vteps",
+    "generate_node generated_text managed_bgp node_next_hops node_prefixes other_writer "
+    "parsed_annotation results stored_objects vteps",
 }
 """The other files of each dialect: none of them is a role that several dialects have."""
 OTHER_NAMES = frozenset(
@@ -77,6 +78,17 @@ OTHER_NAMES = frozenset(
         *("condition", "status_conditions", "explanation", "facts", "node_values"),
         *("conversion", "converter", "converters", "review", "review_warnings"),
         *("kind", "option", "settings", "flags", "states", "remembered"),
+        *("selected", "selections", "effective", "chosen", "choice", "taken", "accepted"),
+        *(
+            "translate",
+            "translated",
+            "translator",
+            "feeding",
+            "fed",
+            "password",
+            "secrets",
+            "service",
+        ),
     }
 )
 """Other words for the roles, which no file of a dialect has for its name."""
@@ -189,6 +201,14 @@ def test_a_file_has_a_role_or_is_listed_as_a_part_of_one_dialect(name: str) -> N
 def test_no_file_has_another_word_for_a_role(name: str) -> None:
     words = {word for path in OWN_FILES[name].split() for word in path.split("/")}
     assert words & OTHER_NAMES == set()
+
+
+def test_no_name_is_of_two_files_of_dialects_and_none_is_a_role() -> None:
+    """A name that two dialects have is a role, or is two ideas, which have two names."""
+    names = Counter(
+        path.rpartition("/")[2] for listed in OWN_FILES.values() for path in listed.split()
+    )
+    assert [name for name, files in names.items() if files > 1 or name in ROLES] == []
 
 
 def test_the_page_has_every_role() -> None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from reconcilers.cilium.sessions import FAMILIES
 from reconcilers.cilium.v1 import names
 from reconcilers.cilium.v1.annotations import AnnotationError, router_settings
-from reconcilers.cilium.v1.selection import policy_ref
+from reconcilers.cilium.v1.in_effect import policy_ref
 from reconcilers.model import ObjectRef, Problem
 from resources.cilium import (
     CiliumBGPAdvertisement,

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcilers.cilium.v1 import names
-from reconcilers.cilium.v1 import translate as module
-from reconcilers.cilium.v1.translate import (
+from reconcilers.cilium.v1 import translation as module
+from reconcilers.cilium.v1.translation import (
     ClusterView,
     Translated,
     as_object,

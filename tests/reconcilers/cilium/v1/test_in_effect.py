@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from reconcilers.cilium.v1.selection import PolicySelection, select
+from reconcilers.cilium.v1.in_effect import PolicySelection, select
 from reconcilers.sliced_work import Pieces, finish
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE

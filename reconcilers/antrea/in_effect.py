@@ -1,4 +1,4 @@
-"""The effective policy of a node: the oldest policy that selects it. Pure.
+"""The policy in effect on a node: the oldest that selects it. Pure.
 
 Antrea compares ages in whole seconds, and leaves open which one of two of the same age is in effect;
 here the name decides, so that all nodes agree.
