@@ -12,14 +12,17 @@ import contextlib
 import gzip
 import http.client
 import os
+import re
+import socket
 import ssl
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+import structlog
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
@@ -27,12 +30,16 @@ from opentelemetry.util.re import parse_env_headers
 
 from cells.version import version
 
+log = structlog.get_logger("waggle.telemetry")
+
 RETRIED: Final = frozenset({429, 502, 503, 504})
 """Statuses after which a batch is sent again (OTLP/HTTP, "Retryable Response Codes")."""
 FIRST_PAUSE: Final = 1.0
 """Seconds before the second attempt; each further pause is twice as long."""
 MAX_ANSWER: Final = 1 << 16
 """Octets of an answer that are read; its content has no effect."""
+_FIELD_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+"""RFC 9110, 5.5, in latin-1."""
 _COMPRESSIONS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
@@ -56,7 +63,7 @@ class OtlpHttpExporter(SpanExporter):
             "user-agent": f"waggle/{version()}",
             **_authorization(parts),
             **({"content-encoding": compression} if self._compress else {}),
-            **parse_env_headers(_setting("HEADERS") or "", liberal=True),
+            **_of_environment(),
         }
         self._connection: http.client.HTTPConnection | None = None
         self._ended = threading.Event()
@@ -94,12 +101,13 @@ class OtlpHttpExporter(SpanExporter):
         connection = self._connection
         if connection is None:
             connection = self._connection = self._new_connection(seconds)
-        elif connection.sock is not None:
-            connection.sock.settimeout(seconds)
-        connection.request("POST", self._target, body, self._headers)
-        with connection.getresponse() as answer:
-            answer.read(MAX_ANSWER)
-            is_kept = answer.isclosed() and not answer.will_close
+        if connection.sock is None:
+            connection.connect()
+        with _ended_after(connection.sock, seconds):
+            connection.request("POST", self._target, body, self._headers)
+            with connection.getresponse() as answer:
+                answer.read(MAX_ANSWER)
+                is_kept = answer.isclosed() and not answer.will_close
         if not is_kept:
             self._close()
         return answer.status
@@ -129,6 +137,46 @@ class OtlpHttpExporter(SpanExporter):
         """See the SDK's SpanExporter; nothing waits here."""
         del timeout_millis
         return True
+
+
+@contextlib.contextmanager
+def _ended_after(sock: socket.socket, seconds: float) -> Iterator[None]:
+    """End a connection after a time, although octets arrive: each would extend a socket's time-out.
+
+    Raises TimeoutError then: the library takes the end of a connection for the end of the fields.
+    """
+    is_over = threading.Event()
+
+    def end() -> None:
+        is_over.set()
+        with contextlib.suppress(OSError):
+            # Not that of an SSLSocket, under which a thread that reads loses its session.
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    if is_over.is_set():
+        raise TimeoutError
+
+
+def _of_environment() -> dict[str, str]:
+    """Return the headers of the environment; the log names headers that HTTP does not permit."""
+    headers = {}
+    for name, value in parse_env_headers(_setting("HEADERS") or "", liberal=True).items():
+        if _FIELD_VALUE.fullmatch(value):
+            headers[name] = value
+        else:
+            log.warning(
+                "a header for the collector has characters that HTTP does not permit, and is not sent",
+                event_name="telemetry.invalid_header",
+                header=name,
+            )
+    return headers
 
 
 def _setting(name: str) -> str | None:

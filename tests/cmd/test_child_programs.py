@@ -68,8 +68,8 @@ def _kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
         return run()
 
     Service.made = []
-    for program, service in ((kernel, "Service"), (bfd, "BfdService")):
-        monkeypatch.setattr(program, service, Service)
+    for program, name in ((kernel, "Service"), (bfd, "BfdService")):
+        monkeypatch.setattr(program, name, Service)
         monkeypatch.setattr(program, "keep", keep)
         monkeypatch.setattr(gc, "freeze", lambda: None)
     monkeypatch.setattr(resource, "setrlimit", lambda *_: None)

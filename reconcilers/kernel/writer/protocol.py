@@ -1,4 +1,4 @@
-"""The messages of `values` as octets; prefixes are octets behind the header."""
+"""The messages of `protocol_messages` as octets; prefixes are octets behind the header."""
 
 from __future__ import annotations
 

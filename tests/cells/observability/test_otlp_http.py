@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
+import socket
 import ssl
 import threading
 import zlib
@@ -16,6 +18,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExportResult
+from structlog.testing import capture_logs
 
 from cells.observability import otlp_http
 from cells.observability.otlp_http import OtlpHttpExporter
@@ -133,6 +136,41 @@ def test_a_busy_collector_is_sent_the_batch_again(status: int) -> None:
         sending.shutdown()
     assert len({body for _, _, body in server.requests}) == 1
     assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 200 OK\r\nx: "], ids=["nothing", "octets"])
+def test_an_answer_that_does_not_end_ends_with_the_time_of_its_batch(beginning: bytes) -> None:
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        ended = threading.Event()
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(beginning)
+                while not ended.wait(0.05):
+                    connection.sendall(beginning[-1:])
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        stack.callback(dripping.join)
+        stack.callback(ended.set)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/traces"
+        assert OtlpHttpExporter(url, 0.4).export([span()]) is FAILURE
+
+
+def test_a_header_that_http_does_not_permit_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "good=one,bad=x%0d%0aHost%3a%20x")
+    with collector(200) as server, capture_logs() as logs:
+        sending = exporter(server)
+        assert sending.export([span()]) is SUCCESS
+        sending.shutdown()
+    headers = server.requests[0][1]
+    assert headers["good"] == "one"
+    assert "bad" not in headers
+    assert [(line["event_name"], line["header"]) for line in logs] == [
+        ("telemetry.invalid_header", "bad")
+    ]
 
 
 @pytest.mark.parametrize("status", [302, 400, 403, 500])
