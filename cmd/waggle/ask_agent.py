@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -80,12 +80,21 @@ UNKNOWN_PEER: Final = "no peer or instance of that name: {}"
 
 def unknown_peer(args: argparse.Namespace, name: str, sentence: str = UNKNOWN_PEER) -> str:
     """Return a sentence about a peer or instance, with the nearest name that the agent has."""
+    peers: list[dict[str, Any]] = []
+    with contextlib.suppress(AgentError):
+        peers = client(args).get("/v1/peers", {})["items"]
+    return unknown_among(name, peers, sentence)
+
+
+def unknown_among(
+    name: str, peers: Iterable[Mapping[str, Any]], sentence: str = UNKNOWN_PEER
+) -> str:
+    """Return a sentence about a peer or instance, with the nearest name that these have."""
     from cells.hive import suggestion
 
     known: set[str] = set()
-    with contextlib.suppress(AgentError):
-        for item in client(args).get("/v1/peers", {})["items"]:
-            known |= {item["name"], item["instance"], item.get("address") or ""}
+    for item in peers:
+        known |= {item["name"], item["instance"], item.get("address") or ""}
     return sentence.format(name) + suggestion(name, filter(None, known))
 
 

@@ -19,6 +19,8 @@ OFF = (
     "capability NET_ADMIN (--fib, --fib-socket)"
 )
 
+NO_ROUTE = "no route of the kernel for {}"
+
 
 def _hops(item: Mapping[str, Any]) -> str:
     hops = ((hop["via"], hop.get("interface")) for hop in item.get("nextHops", ()))
@@ -70,7 +72,7 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
             output.table(COLUMNS, listed, args)
         else:
             output.complain(
-                args.prog, f"no route of the kernel{f' for {prefix}' if prefix else ''}"
+                args.prog, NO_ROUTE.format(prefix) if prefix else "no route of the kernel"
             )
     except ask_agent.AgentError as error:
         # A part of the answer is printed already.

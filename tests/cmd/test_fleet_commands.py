@@ -230,17 +230,85 @@ def test_the_table_is_followed_by_failures_and_the_summary(cluster: Cluster, run
     assert cluster.namespaces == ["elsewhere"]
 
 
-def test_a_peer_that_no_node_has_is_not_found(cluster: Cluster, run: Run, answer: Answer) -> None:
+def test_a_peer_that_no_node_has_is_not_found_with_the_nearest_name_of_all_nodes(
+    cluster: Cluster, run: Run, answer: Answer
+) -> None:
     cluster.problems.clear()
-    done, table, beside = run("peers", "--all-nodes", "--peer", "tor-9")
-    assert (done, table) == (0, [])
-    assert "tor-9" in beside[0]
-    done, given = answer("routes", "received", "--all-nodes", "--peer", "tor-9")
+    text = "no peer or instance of that name: tor-33 (did you mean tor-3?)"
+    done, table, beside = run("peers", "--all-nodes", "--peer", "tor-33")
+    assert (done, table, beside[0]) == (4, [], f"waggle peers: {text}")
+    done, given = answer("peers", "--all-nodes", "--peer", "tor-33")
     assert (done, given["items"]) == (4, [])
-    assert given["errors"] == [{"code": "NotFound", "message": "no peer is called tor-9"}]
-    assert run("routes", "received", "--all-nodes", "--peer", "tor-9")[2][0] == (
-        "waggle routes: no peer is called tor-9"
+    assert given["errors"] == [{"code": "NotFound", "message": text}]
+    # Of the routes of a peer the agents answer so; "starting" has no peer, and no near name.
+    text = "no peer is called tor-33 (did you mean tor-3?)"
+    done, given = answer("routes", "received", "--all-nodes", "--peer", "tor-33")
+    assert (done, given["items"]) == (4, [])
+    assert given["errors"] == [{"code": "NotFound", "message": text}]
+    assert run("routes", "received", "--all-nodes", "--peer", "tor-33")[2][0] == (
+        f"waggle routes: {text}"
     )
+
+
+def test_a_prefix_that_no_node_has_is_not_found_with_the_nearest_ones_of_all_nodes(
+    cluster: Cluster, run: Run, answer: Answer
+) -> None:
+    cluster.problems.clear()
+    text = "no advertised route for 198.51.100.8/31; the nearest: 198.51.100.9/32, 198.51.100.10/32"
+    done, table, beside = run("routes", "198.51.100.8/31", "--all-nodes")
+    assert (done, table, beside[0]) == (4, [], f"waggle routes: {text}")
+    done, given = answer("routes", "198.51.100.8/31", "--all-nodes")
+    assert (done, given["items"]) == (4, [])
+    assert given["errors"] == [{"code": "NotFound", "message": text}]
+    # Of selected nodes: theirs alone.
+    assert run("routes", "198.51.100.8/31", "--node", "down")[2][0].endswith(
+        "; the nearest: 198.51.100.9/32"
+    )
+    assert run("routes", "received", "203.0.113.7", "--all-nodes")[::2] == (
+        4,
+        [
+            "waggle routes: no received route that contains 203.0.113.7",
+            *run("routes", "--all-nodes")[2],
+        ],
+    )
+
+
+def test_routes_of_a_prefix_that_flags_reject_on_all_nodes_are_counted(
+    cluster: Cluster, run: Run
+) -> None:
+    cluster.problems.clear()
+    done, _, beside = run("routes", "198.51.100.9/32", "--community", "65000:1", "--all-nodes")
+    assert (done, beside[0]) == (
+        4,
+        "waggle routes: no advertised route is selected by --community (2 without it)",
+    )
+
+
+def test_a_route_that_no_kernel_has_is_named(cluster: Cluster, run: Run) -> None:
+    cluster.problems.clear()
+    cluster.nodes = ["good"]
+    done, _, beside = run("routes", "kernel", "192.0.2.0/24", "--all-nodes")
+    assert (done, beside[0]) == (4, "waggle routes: no route of the kernel for 192.0.2.0/24")
+
+
+def test_with_nodes_without_an_answer_the_others_are_what_has_no_such_name(
+    cluster: Cluster, run: Run, answer: Answer
+) -> None:
+    words = ("peers", "--all-nodes", "--peer", "tor-33")
+    done, given = answer(*words)
+    text = "no peer or instance of that name: tor-33 (did you mean tor-3?)"
+    assert (done, [error["code"] for error in given["errors"]]) == (
+        3,
+        ["AgentNotRunning", "NotFound"],
+    )
+    assert given["errors"][1]["message"] == f"of the nodes that answered: {text}"
+    # The status objects of such a node have near names as well.
+    cluster.statuses = StatusSessions({"pending": [reported("pending", "tor-333", "Active")]}, [])
+    assert "did you mean tor-333?" in answer(*words)[1]["errors"][1]["message"]
+    # Where nothing has answered, nothing is claimed.
+    cluster.nodes, cluster.statuses = [], StatusSessions({}, [])
+    done, _, beside = run(*words)
+    assert (done, [line for line in beside if "tor-33" in line]) == (3, [])
 
 
 def test_a_peer_that_one_node_has_is_found(cluster: Cluster, answer: Answer) -> None:
@@ -400,6 +468,11 @@ def test_without_asking_agents_the_sessions_are_those_of_the_status_objects(
     assert (given["summary"]["nodes"], given["summary"]["answered"]) == (2, 0)
     done, given = answer("peers", "--from-statuses", "--peer", "tor-1")
     assert [item["node"] for item in given["items"]] == ["good"]
+    done, given = answer("peers", "--from-statuses", "--peer", "tor-44")
+    assert (done, given["errors"][0]["message"]) == (
+        4,
+        "no peer or instance of that name: tor-44 (did you mean tor-4?)",
+    )
     done, given = answer("peers", "--from-statuses", "--node", "far")
     assert [item["node"] for item in given["items"]] == ["far", "far"]
     done, table, _ = run("status", "--from-statuses", "-o", "wide")

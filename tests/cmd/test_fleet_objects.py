@@ -230,12 +230,32 @@ def test_routes_are_counted_and_limited_for_each_node(ask: Ask) -> None:
     assert len(ask("routes", "--limit", "1")[1]["items"]) == 2
 
 
-def test_an_unknown_node_peer_or_target_is_named(ask: Ask) -> None:
+def test_an_unknown_node_peer_or_target_is_named(ask: Ask, cluster: BackgroundApiServer) -> None:
     done, answer = ask("routes", "--node", "node-3")
     assert (done, answer["errors"][0]["code"]) == (4, "NotFound")
     assert "the Nodes: node-1, node-2" in answer["errors"][0]["message"]
     done, answer = ask("routes", "--peer", "tor-9")
-    assert (done, answer["errors"][0]["message"]) == (4, "no peer is called tor-9")
+    text = "no peer is called tor-9 (did you mean tor-2?)"
+    assert (done, answer["errors"][0]["message"]) == (4, text)
+    # An address that no status object has, of the objects alone.
+    cluster.delete("CiliumBGPNodeConfig", NODE)
+    done, answer = ask("explain", "--peer", "127.0.0.33", "--node", NODE)
+    assert (done, answer["errors"][0]["message"]) == (
+        4,
+        "no peer is called 127.0.0.33 (did you mean 127.0.0.3?)",
+    )
+    done, answer = ask("explain", "--peer", "tor-9")
+    assert (done, answer["errors"][0]["message"]) == (4, text)
+    done, answer = ask("routes", "--instance", "maine")
+    assert (done, answer["errors"][0]["message"]) == (
+        4,
+        "no instance is called maine (did you mean main?)",
+    )
+    done, answer = ask("routes", "198.51.100.9")
+    assert (done, answer["errors"][0]["message"]) == (
+        4,
+        f"no advertised route that contains 198.51.100.9; the nearest: {WEB}, {SHOP}",
+    )
     done, answer = ask("explain", "shop/none")
     assert (done, answer["errors"][0]["code"]) == (4, "NotFound")
     done, answer = ask("explain", "a/b/c/d")

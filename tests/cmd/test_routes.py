@@ -244,7 +244,9 @@ def test_an_unknown_prefix_has_the_nearest_ones(
 
 def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["routes", "--peer", "tor-9", "--socket", str(path)]) == 4
-    assert capsys.readouterr().err == "waggle routes: no peer is called tor-9\n"
+    assert capsys.readouterr().err == (
+        "waggle routes: no peer is called tor-9 (did you mean tor-1?)\n"
+    )
 
 
 def test_a_prefix_selects_its_routes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,7 @@ from cells.api.model import (
 )
 from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
-from cells.hive import Cell, Wiring, load
+from cells.hive import Cell, Wiring, load, suggestion
 from cells.hive.hive import Hive
 from cells.serve.agent_resources import (
     BfdSessions,
@@ -127,9 +127,9 @@ class MadeUp:
     ) -> Iterator[Sequence[RouteItem]]:
         """Return the routes that match, whatever the table; a prefix as text."""
         assert table in ("available", "advertised", "received")
-        known = {item["name"] for item in self._peers} | {None}
-        if peer not in known:
-            raise NotFoundError(f"no peer is called {peer}")
+        known = {item["name"] for item in self._peers}
+        if peer is not None and peer not in known:
+            raise NotFoundError(f"no peer is called {peer}{suggestion(peer, known)}")
         chosen = [
             item
             for item in self._routes

@@ -227,6 +227,7 @@ def _show_fleet(args: argparse.Namespace) -> int:
         columns=lambda _: (NODE, *columns),
         order=order,
         empty="every route is advertised to every peer",
+        absent=lambda nodes: nodes.unknown_peer(args.peer, args.instance),
         of_objects=None if args.received else of_objects,
         only_agents="no object of a cluster has received routes" if args.received else "",
         beside={

@@ -123,7 +123,12 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _show_fleet(args: argparse.Namespace, query: dict[str, str | None]) -> int:
-    from waggle.fleet.view import FleetView, show_fleet, worst_sessions_first
+    from waggle.fleet.view import FleetView, Searched, show_fleet, worst_sessions_first
+
+    named = args.peer or args.instance
+
+    def absent(nodes: Searched) -> str:
+        return ask_agent.unknown_among(named, nodes.peers())
 
     def selects(item: dict[str, Any]) -> bool:
         is_peer = args.peer in (None, item["name"], item.get("address"))
@@ -137,9 +142,8 @@ def _show_fleet(args: argparse.Namespace, query: dict[str, str | None]) -> int:
         sessions=lambda item: [item],
         of_statuses=lambda _, items: items,
         selects=selects,
-        empty=ask_agent.UNKNOWN_PEER.format(args.peer or args.instance)
-        if any(query.values())
-        else "no peers",
+        empty="no peers",
+        absent=absent if named else None,
     )
     return show_fleet(args, view)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
-import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -16,19 +15,21 @@ from typing import Any, NamedTuple
 from waggle import ask_agent, kernel_routes, output, route_columns, sessions
 from waggle.fleet.flags import add_fleet_flags, asks_cluster
 from waggle.route_columns import TABLES
-from waggle.route_filter import FilteredList, add_filter_flags, filters, given_filters
+from waggle.route_filter import FilteredList, add_filter_flags, filters
+from waggle.route_selection import (
+    FAMILIES,
+    FAMILY_NAMES,
+    Query,
+    RouteSelection,
+    family_of,
+    hint,
+    nearest,
+    no_routes,
+)
 from waggle.watching import add_watch_flag, watched
 
 SORTED_ROUTES = 2_000
 """Routes that are read before the first is printed; a node advertises some hundreds."""
-NEAREST = 3
-"""Number of known prefixes named in the error for an unknown prefix."""
-NEAR_BITS = 8
-"""Leading bits that a prefix has to have in common with an unknown one to be named."""
-COMPARED_ROUTES = 10_000
-"""In a table with more routes an unknown prefix has no near ones."""
-FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
-_FAMILY_NAMES = {value: name for name, value in FAMILIES.items()}
 _FAMILY_WORDS = {**FAMILIES, **{value: value for value in FAMILIES.values()}}
 """Both names of each family, as they are written in an argument."""
 
@@ -131,7 +132,7 @@ def _show(args: argparse.Namespace) -> int:
             return output.EXIT_USAGE
         limit = None if conditions or args.count else args.limit
         given = {"peer": args.peer, "instance": args.instance, "limit": limit and str(limit)}
-        return show_routes(args, {**selection._asdict(), **given})
+        return show_routes(args, selection, {**selection._asdict(), **given})
     if selection.table == kernel_routes.TABLE:
         if conditions or args.count:
             text = "--within, --community, --as-path, --origin and --count are for routes of BGP"
@@ -296,7 +297,7 @@ def _peers(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 def _not_kept(peers: Iterable[dict[str, Any]], selection: RouteSelection) -> Iterator[str]:
     """Yield a sentence for each peer of whose routes, of the selected family, not all are kept."""
-    wanted = selection.family or (selection.prefix and _family(selection.prefix))
+    wanted = selection.family or (selection.prefix and family_of(selection.prefix))
     for item in peers:
         families = [
             family for family in item.get("received", ()) if wanted in (None, family["family"])
@@ -305,19 +306,11 @@ def _not_kept(peers: Iterable[dict[str, Any]], selection: RouteSelection) -> Ite
         if counted:
             total = sum(family["routes"] for family in families)
             kept = total - counted
-            of_family = f"{_FAMILY_NAMES[wanted]} " if wanted else ""
+            of_family = f"{FAMILY_NAMES[wanted]} " if wanted else ""
             yield (
                 f"{item['name']}: {kept} of {total} received {of_family}routes are kept, "
                 "the others are only counted (--keep-received)"
             )
-
-
-class RouteSelection(NamedTuple):
-    """The routes that the positional arguments select; the members are query parameters."""
-
-    table: str
-    family: str | None = None
-    prefix: str | None = None
 
 
 def _selection(words: Iterable[str], table: str, tables: Sequence[str]) -> RouteSelection:
@@ -328,7 +321,7 @@ def _selection(words: Iterable[str], table: str, tables: Sequence[str]) -> Route
             key, value = "table", word
         elif word in _FAMILY_WORDS:
             key, value = "family", _FAMILY_WORDS[word]
-        elif _family(word) is not None:
+        elif family_of(word) is not None:
             key, value = "prefix", word
         else:
             close = difflib.get_close_matches(word, (*tables, *FAMILIES), n=1)
@@ -341,80 +334,22 @@ def _selection(words: Iterable[str], table: str, tables: Sequence[str]) -> Route
             raise ValueError(f"more than one {key}: {parameters[key]} and {value}")
         parameters[key] = value
     prefix, family = parameters.get("prefix"), parameters.get("family")
-    if prefix is not None and family not in (None, _family(prefix)):
+    if prefix is not None and family not in (None, family_of(prefix)):
         raise ValueError(f"{prefix} is not of the family {family}")
     return RouteSelection(**{"table": table} | parameters)
-
-
-def _family(text: str) -> str | None:
-    """Return the family of a prefix or address; None for another text."""
-    try:
-        version = ipaddress.ip_network(text, strict=False).version
-    except ValueError:
-        return None
-    return FAMILIES[f"ipv{version}"]
-
-
-def _nearest(selection: RouteSelection, args: argparse.Namespace) -> str:
-    """Return the longest match of an unknown prefix, else near ones, as the end of a sentence."""
-    address, slash, _ = (selection.prefix or "").partition("/")
-    query = {**selection._asdict(), "prefix": address, "peer": args.peer, "instance": args.instance}
-    with contextlib.suppress(ask_agent.AgentError):
-        client = ask_agent.client(args)
-        matches = client.get("/v1/routes", query)["items"] if slash else ()
-        prefixes = sorted({item["prefix"] for item in matches}, key=output.address_order)
-        if prefixes:
-            return f"; the longest match of {address}: {', '.join(prefixes[:NEAREST])}"
-        every = {**query, "prefix": None, "family": _family(address), "limit": str(COMPARED_ROUTES)}
-        answer = client.get("/v1/routes", every)
-        near = () if answer.get("truncated") else _near(address, answer["items"])
-        if near:
-            return f"; the nearest: {', '.join(near)}"
-    return ""
-
-
-def _near(address: str, items: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the prefixes with the most leading bits of an address, nearest first."""
-    wanted = ipaddress.ip_address(address)
-    shared: dict[str, int] = {}
-    for prefix in {item["prefix"] for item in items}:
-        network = ipaddress.ip_network(prefix, strict=False)
-        differs = int(wanted) ^ int(network.network_address)
-        bits = min(network.prefixlen, wanted.max_prefixlen - differs.bit_length())
-        if bits >= NEAR_BITS:
-            shared[prefix] = bits
-    return sorted(shared, key=lambda prefix: (-shared[prefix], output.address_order(prefix)))[
-        :NEAREST
-    ]
 
 
 def _no_routes(
     selection: RouteSelection, args: argparse.Namespace, rejected: int, *, is_kept: bool
 ) -> str:
-    """Return what was not found.
+    """Return what was not found, as `no_routes`, with the nearest prefixes of the agent."""
 
-    ``rejected``: the number of routes that flags reject; ``is_kept`` is False where only some routes
-    of the peers are kept.
-    """
-    family = f"{_FAMILY_NAMES[selection.family]} " if selection.family else ""
-    where = f" of peer {args.peer}" if args.peer else ""
-    if rejected:
-        flags = " and ".join(given_filters(args))
-        return (
-            f"no {selection.table} {family}route{where} is selected by {flags} "
-            f"({rejected} without {'them' if ' ' in flags else 'it'})"
-        )
-    if selection.prefix is not None:
-        relation = "for" if "/" in selection.prefix else "that contains"
-        sentence = f"no {selection.table} {family}route{where} {relation} {selection.prefix}"
-        return f"{sentence if is_kept else f'{sentence} is kept'}{_nearest(selection, args)}"
-    if not is_kept:
-        return f"no {selection.table} {family}route{where} is kept"
-    sessions = args.prog.replace("routes", "peers")
-    why = {
-        "advertised": "no route is selected for advertisement, or no session is Established; "
-        f"see {sessions}",
-        "received": f"no session is Established, or the peers send no valid routes; see {sessions}",
-        "available": "no route is selected for advertisement and none was received",
-    }[selection.table]
-    return f"no {selection.table} {family}routes{where}: {why}"
+    def near() -> str:
+        query: Query = {**selection._asdict(), "peer": args.peer, "instance": args.instance}
+        with contextlib.suppress(ask_agent.AgentError):
+            client = ask_agent.client(args)
+            known = nearest(query, lambda wanted: client.get("/v1/routes", wanted))
+            return hint(selection.prefix or "", [known])
+        return ""
+
+    return no_routes(selection, args, rejected, near, is_kept=is_kept)

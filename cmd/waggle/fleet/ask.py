@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Container, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -51,6 +51,11 @@ class Fleet:
         self.loop = loop
         self.agents = agents
         self._seconds = seconds
+
+    def only(self, nodes: Container[str]) -> Fleet:
+        """Return the agents of these nodes."""
+        agents = [agent for agent in self.agents if agent.node in nodes]
+        return Fleet(self.loop, agents, self._seconds)
 
     def ask(self, request: Ask[T]) -> Answers[T]:
         """Return the answers to a request. Whatever an agent answers, it is that node's failure."""

@@ -7,7 +7,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -15,11 +15,12 @@ import msgspec
 
 from cells.api.pod_transport import ClusterLoop
 from cells.api.transport import AgentError
+from cells.hive import suggestion
 from cells.serve.items import explain_item
 from reconcilers.compile_manifests import CompiledManifests, kinds_of, unknown_node
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import NothingFoundError, parse_target
-from reconcilers.intent.peer_names import chosen_peer
+from reconcilers.intent.peer_names import chosen_peer, named_by_objects
 from reconcilers.model import Peer
 from reconcilers.plan import NodeState, PeerState
 from reconcilers.plan_manifests import node_names
@@ -114,12 +115,7 @@ class ByObjects:
 
     # Routes
 
-    def routes(
-        self,
-        node: str,
-        query: Mapping[str, str | None],
-        select: Callable[[Item], bool] = lambda _: True,
-    ) -> Json:
+    def routes(self, node: str, query: Mapping[str, str | None]) -> Json:
         """Return a RouteList of what a node is to advertise, with the query of ``/v1/routes``.
 
         Raises ValueError for a prefix that is none.
@@ -145,11 +141,16 @@ class ByObjects:
                 texts = (by_wire.get((wanted.family, nlri)) for nlri in wanted.prefixes)
                 first = next(filter(None, texts), None)
                 routes = {} if first is None else {first: routes[first]}
-            items += filter(select, (of_peer.route(prefix, r) for prefix, r in routes.items()))
-        name = query.get("peer") or query.get("instance")
-        what = "peer" if query.get("peer") else "instance"
-        errors = [] if is_known or not name else [_missing(f"no {what} is called {name}")]
+            items += [of_peer.route(prefix, route) for prefix, route in routes.items()]
+        errors = (
+            [] if is_known else _unknown(rows.values(), query.get("peer"), query.get("instance"))
+        )
         return {"items": items, "errors": errors}
+
+    def peers(self, node: str) -> list[Item]:
+        """Return the names of the peers that a node is to have."""
+        rows = _rows(self._compiled(node)).values()
+        return [{"name": r.name, "instance": r.instance, "address": r.address} for r in rows]
 
     # Explanations
 
@@ -180,7 +181,11 @@ class ByObjects:
                     items.append(item | {"basis": BASIS})
         except NothingFoundError as error:
             return {"items": [], "errors": [_missing(str(error))]}
-        return {"items": items, "errors": []}
+        is_known = any(chosen(row.instance, row.name, row.address) for row in rows.values())
+        return {
+            "items": items,
+            "errors": [] if is_known else _unknown(rows.values(), peer, instance),
+        }
 
     # Parts
 
@@ -294,6 +299,19 @@ def _verdict(reason: str, message: str, *, advertised: bool) -> Item:
 
 def _missing(text: str) -> Item:
     return {"code": "NotFound", "message": text}
+
+
+def _unknown(rows: Iterable[Peer], peer: str | None, instance: str | None) -> list[Item]:
+    """Return the error for a peer or instance that a node does not have; none without its name."""
+    known = list(rows)
+    if instance is not None and (peer is None or all(row.instance != instance for row in known)):
+        near = suggestion(instance, {row.instance for row in known})
+        return [_missing(f"no instance is called {instance}{near}")]
+    if peer is None:
+        return []
+    names = {row.name for row in known} | {row.address or "" for row in known}
+    near = suggestion(peer, filter(None, names | named_by_objects(known).keys()))
+    return [_missing(f"no peer is called {peer}{near}")]
 
 
 def _rows(compiled: CompiledManifests) -> dict[tuple[str, str], Peer]:

@@ -11,8 +11,9 @@ from cells.api.client import Client
 from cells.api.transport import AgentError
 from waggle import kernel_routes, output, route_columns
 from waggle.fleet.statuses import BASIS
-from waggle.fleet.view import Answer, FleetView, Item, show_fleet
+from waggle.fleet.view import Answer, FleetView, Item, Searched, show_fleet
 from waggle.route_filter import FilteredList, filters
+from waggle.route_selection import Query, RouteSelection, hint, nearest, no_routes
 from waggle.sessions import ESTABLISHED
 from waggle.tables import Column
 
@@ -25,11 +26,13 @@ ONLY_AGENTS: Final = (
 NO_AS_PATH: Final = "--as-path: objects have no AS path, agents have"
 ADVERTISED: Final = "advertised"
 STATE: Final = Column("STATE", output.member("status"), minor=1, beneath=True)
+REJECTED: Final = "rejected"
+"""Member of an answer, added here: the number of routes that flags reject."""
 MOST_ROUTES: Final = 500_000
 """Routes that are kept at once, of all nodes: a gigabyte or less."""
 
 
-def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
+def show_routes(args: argparse.Namespace, selection: RouteSelection, query: Query) -> int:
     """Ask all agents for a table and print; returns the exit status."""
     is_kernel = query["table"] == kernel_routes.TABLE
     conditions = filters(args)
@@ -54,19 +57,40 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
         answer = client.get_list(path, asked if is_kernel else query)
         selected = FilteredList(answer, conditions, args.limit)
         items = [_count(selected)] if args.count else list(map(kept, selected))
-        return {**answer.head, **selected.rest, "items": items}
+        rest = {**selected.rest, REJECTED: selected.rejected}
+        return {**answer.head, **rest, "items": items}
 
     def of_objects(objects: ByObjects, node: str) -> Answer:
         if args.as_path is not None:
             raise ValueError(NO_AS_PATH)
-        selects = (lambda item: all(select(item) for select in conditions)) if conditions else None
-        answer = objects.routes(node, query, *filter(None, (selects,)))
-        items = answer["items"]
+        answer = objects.routes(node, query)
+        routes = answer["items"]
+        items = [item for item in routes if all(select(item) for select in conditions)]
         if args.count:
             items = [_count(items) | {"basis": BASIS, "status": "by the objects"}]
         truncated = args.limit is not None and len(items) > args.limit
         kept_items = list(map(kept, items[: args.limit]))
-        return {**answer, "items": kept_items} | ({"truncated": True} if truncated else {})
+        rest = {"truncated": True} if truncated else {}
+        return {**answer, **rest, REJECTED: len(routes) - len(items), "items": kept_items}
+
+    def absent(nodes: Searched) -> str | None:
+        if nodes.missing or selection.prefix is None:
+            return nodes.unknown_peer(args.peer, args.instance)
+        if is_kernel:
+            return kernel_routes.NO_ROUTE.format(selection.prefix)
+        rejected = sum(answer[REJECTED] for answer in nodes.answers.values())
+        of_table: Query = {**selection._asdict(), "peer": args.peer, "instance": args.instance}
+
+        def near() -> str:
+            known = nodes.read(
+                lambda client: nearest(of_table, lambda wanted: client.get(path, wanted)),
+                lambda objects, node: nearest(
+                    of_table, lambda wanted: objects.routes(node, wanted)
+                ),
+            )
+            return hint(selection.prefix or "", known)
+
+        return no_routes(selection, args, rejected, near)
 
     counted = (
         Column("NODE", output.member("node")),
@@ -78,6 +102,7 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
         columns=lambda _: counted if args.count else columns,
         order=lambda items: sorted(items, key=_node if args.count else _order),
         empty=f"no {query['table']} routes",
+        absent=absent,
         of_objects=of_objects if query["table"] == ADVERTISED else None,
         of_objects_columns=(STATE,),
         only_agents="" if query["table"] == ADVERTISED else ONLY_AGENTS,

@@ -9,15 +9,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from cells.api.client import Client
 from cells.api.transport import AgentError
 from waggle import output
+from waggle.ask_agent import unknown_among
 from waggle.dialects import DIALECTS
 from waggle.fleet.ask import (
     Answers,
-    Failure,
+    Ask,
+    Fleet,
     cluster_of,
     fleet_of,
     in_cluster,
@@ -34,6 +36,59 @@ if TYPE_CHECKING:
 
 Item: TypeAlias = dict[str, Any]
 Answer: TypeAlias = dict[str, Any]
+T = TypeVar("T")
+OF_ANSWERS: Final = "of the nodes that answered: "
+OF_OBJECTS: Final = "by the objects of the cluster: "
+"""In front of what no node has, where some have not answered, or none has."""
+
+
+class Searched(NamedTuple):
+    """Agents that have answered, and the objects of other nodes: both have the nearest names."""
+
+    fleet: Fleet | None
+    answers: Mapping[str, Answer]
+    """Of agents and objects, by node."""
+    objects: ByObjects | None
+    offline: Sequence[str]
+    """The nodes whose objects have answered."""
+    sessions: Sequence[Item]
+    """Of status objects."""
+    missing: Sequence[str]
+    """Sentences of what each node answers that it does not have."""
+
+    def read(
+        self, request: Ask[T], of_objects: Callable[[ByObjects, str], T] | None = None
+    ) -> list[T]:
+        """Return what agents answer to another request, and the objects of the other nodes."""
+        answers = [] if self.fleet is None else [*self.fleet.ask(request).by_node.values()]
+        if self.objects is not None and of_objects is not None:
+            answers += [of_objects(self.objects, node) for node in self.offline]
+        return answers
+
+    def peers(self) -> list[Item]:
+        """Return the peers of all nodes: of agents, of objects and of status objects."""
+        answers = self.read(
+            lambda client: _named(client.get("/v1/peers", {})),
+            lambda objects, node: objects.peers(node),
+        )
+        return [*(item for answer in answers for item in answer), *self.sessions]
+
+    def unknown_peer(self, peer: str | None, instance: str | None) -> str | None:
+        """Return the sentence where a peer or instance is what each node does not have."""
+        for what, name in (("instance", instance), ("peer", peer)):
+            sentence = f"no {what} is called {name}"
+            if self.missing and all(text.startswith(sentence) for text in self.missing):
+                return unknown_among(name or "", self.peers(), f"no {what} is called {{}}")
+        return None
+
+
+def _named(answer: Answer) -> list[Item]:
+    """Return the names of peers. Raises any error for an answer that has none."""
+    members = ("name", "instance")
+    return [
+        {**{name: str(item[name]) for name in members}, "address": str(item.get("address") or "")}
+        for item in answer["items"]
+    ]
 
 
 class FleetView(NamedTuple):
@@ -64,6 +119,9 @@ class FleetView(NamedTuple):
     selects: Callable[[Item], bool] = lambda _: True
     """Whether the flags of the command select an item of a status object."""
     empty: str = "nothing to show"
+    absent: Callable[[Searched], str | None] | None = None
+    """Returns the sentence that no node has what the flags name, with the nearest names of all nodes;
+    None for that of the agents. Called where there are no items and some nodes have been searched."""
     beside: Mapping[str, tuple[str, Sequence[Column]]] = {}
     """Lists of an answer beside its items, by member: each with its title and columns."""
 
@@ -73,6 +131,7 @@ class Offline(NamedTuple):
 
     by_node: Mapping[str, Answer]
     notes: list[str]
+    objects: ByObjects | None = None
 
 
 def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
@@ -81,6 +140,7 @@ def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
         output.complain(args.prog, text)
         return output.EXIT_USAGE
     answers: Answers[Answer]
+    fleet = None
     statuses, offline = StatusSessions({}, []), Offline({}, [])
     try:
         with cluster_of(args) as loop:
@@ -99,9 +159,37 @@ def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
                     if args.from_statuses:
                         raise  # there is nothing else to show
                     statuses.errors.append(str(error))
+            items = _items(args, view, answers, statuses, offline)
+            missing = _missing_everywhere({**answers.by_node, **offline.by_node})[:1]
+            if not items and view.absent is not None:
+                missing = _absent(args, view.absent, fleet, answers, statuses, offline) or missing
     except AgentError as error:
         return _refused(args, view, error)
-    return _print(args, view, answers, statuses, offline)
+    if answers.failures:
+        whose = OF_ANSWERS if answers.by_node else OF_OBJECTS
+        missing = [f"{whose}{text}" for text in missing]
+    return _print(args, view, answers, statuses, offline, items, missing)
+
+
+def _absent(
+    args: argparse.Namespace,
+    absent: Callable[[Searched], str | None],
+    fleet: Fleet | None,
+    answers: Answers[Answer],
+    statuses: StatusSessions,
+    offline: Offline,
+) -> list[str]:
+    """Return the sentence that no node has what the flags name, if they name something."""
+    both = {**answers.by_node, **offline.by_node}
+    wanted = wanted_nodes(args) or statuses.by_node
+    sessions = [item for node in wanted for item in statuses.by_node.get(node, ())]
+    if not both and not sessions:
+        return []  # no node was searched
+    if fleet is not None:
+        fleet = fleet.only(answers.by_node)
+    missing = _missing_everywhere(both)
+    text = absent(Searched(fleet, both, offline.objects, [*offline.by_node], sessions, missing))
+    return [] if text is None else [text]
 
 
 def _without_agents(
@@ -123,7 +211,7 @@ def _without_agents(
     except ValueError as error:
         raise AgentError("BadRequest", str(error)) from None
     left = statuses.by_node.keys() - objects.all_nodes if args.from_statuses else ()
-    return statuses, Offline(by_node, list(objects.notes([*nodes, *sorted(left)])))
+    return statuses, Offline(by_node, list(objects.notes([*nodes, *sorted(left)])), objects)
 
 
 _STATUS = {"NotFound": output.EXIT_NOT_FOUND, "BadRequest": output.EXIT_USAGE}
@@ -148,7 +236,7 @@ def checked(view: FleetView, answer: Answer) -> Answer:
             output.row(beside, {**item, "node": ""})
     checked = {**answer, "items": items, RECEIVED_AT: now}
     # All that is done with answers later, with this one alone.
-    _without_missing(Answers({"": checked}, []))
+    _missing_everywhere({"": checked})
     summarize({"": checked}, (), now, _sessions(view, items))
     return checked
 
@@ -169,15 +257,14 @@ def in_order(view: FleetView, items: list[Item], notes: list[str]) -> list[Item]
         return sorted(items, key=lambda item: str(item["node"]))
 
 
-def _print(
+def _items(
     args: argparse.Namespace,
     view: FleetView,
     answers: Answers[Answer],
     statuses: StatusSessions,
     offline: Offline,
-) -> int:
-    """Print all items, failures and the summary; returns the exit status."""
-    now = datetime.now(UTC)
+) -> list[Item]:
+    """Return the items of all nodes."""
     items = [
         # The name of the node is that of its Pod, whatever the agent has for it.
         {**item, "node": node}
@@ -190,10 +277,24 @@ def _print(
     for node in wanted:
         if view.of_statuses is not None and (selected is None or node in selected):
             items += filter(view.selects, view.of_statuses(node, statuses.by_node[node]))
+    return items
+
+
+def _print(
+    args: argparse.Namespace,
+    view: FleetView,
+    answers: Answers[Answer],
+    statuses: StatusSessions,
+    offline: Offline,
+    items: list[Item],
+    missing: Sequence[str],
+) -> int:
+    """Print all items, failures, what no node has and the summary; returns the exit status."""
+    now = datetime.now(UTC)
+    failures = answers.failures
+    failed = {failure.node for failure in failures}
     notes = [*statuses.errors, *offline.notes]
     items = in_order(view, items, notes)
-    both = Answers({**answers.by_node, **offline.by_node}, answers.failures)
-    failures, missing = _without_missing(both)
     nodes = {*failed, *statuses.by_node, *offline.by_node} if args.from_statuses else failed
     beside = {
         member: [
@@ -235,14 +336,21 @@ def _by_objects(item: Item) -> bool:
     return "basis" in item
 
 
-def _without_missing(answers: Answers[Answer]) -> tuple[list[Failure], list[str]]:
-    """Return the failures, and what is missing on every node that answered: it is no node's failure."""
+def _missing_everywhere(answers: Mapping[str, Answer]) -> list[str]:
+    """Return what is missing on every node that answered: it is no node's failure.
+
+    The longest sentence is first: where a node has no near name, its sentence has none.
+    """
     missing = [
         [error["message"] for error in answer.get("errors", ()) if error.get("code") == "NotFound"]
-        for answer in answers.by_node.values()
+        for answer in answers.values()
     ]
-    texts = sorted({text for of_node in missing for text in of_node})
-    return answers.failures, texts[:1] if missing and all(missing) else []
+    texts = {text for of_node in missing for text in of_node}
+    return sorted(texts, key=_length) if missing and all(missing) else []
+
+
+def _length(text: str) -> tuple[int, str]:
+    return -len(text), text
 
 
 def worst_sessions_first(items: Iterable[Item]) -> list[Item]:
