@@ -5,6 +5,7 @@ One agent has a peer for each fault of a session; `tests/reconcilers/doctor` has
 
 from __future__ import annotations
 
+import ast
 import base64
 import contextlib
 import io
@@ -39,26 +40,49 @@ from waggle.fleet.evidence import CLUSTER_SECONDS
 
 pytestmark = [pytest.mark.program, pytest.mark.timeout(120)]
 
+RUNBOOK = "tests/cmd/test_runbook.py"
+FLEET = "tests/cmd/test_fleet_apiserver.py"
+OF_A_SESSION = "test_doctor_names_a_fault_of_a_session"
+OF_A_SERVICE = "test_explain_names_what_stands_in_the_way_of_a_service"
+OF_A_CLUSTER = "test_a_clock_and_a_certificate_of_a_cluster_are_named_in_bounded_time"
+
 PLANTED = {
-    "The router refuses connections": ("tests/cmd/test_runbook.py", '("port", REFUSED, "refused")'),
-    "A TCP MD5 password on one end": ("tests/cmd/test_runbook.py", '("md5", PASSWORD,'),
-    "Ends disagree on an AS number": ("tests/cmd/test_runbook.py", '("asns", AS_NUMBER,'),
-    "Two routers with one router ID": ("tests/cmd/test_runbook.py", '("router-ids", ROUTER_ID,'),
-    "The port is taken": ("tests/cmd/test_runbook.py", "stack.enter_context(taken_port())"),
-    "A Service is not selected": ("tests/cmd/test_runbook.py", '("shop/hidden",'),
-    "A Service has no endpoint on the node": ("tests/cmd/test_runbook.py", '("shop/web",'),
-    "A silent agent": ("tests/cmd/test_fleet_apiserver.py", 'results["agents", "fleet-silent"]'),
-    "A clock that is wrong": ("tests/cmd/test_runbook.py", '{"Date": format_datetime('),
-    "A right is missing": ("tests/cmd/test_runbook.py", 'server.always("list", "services", '),
-    "A certificate expires": ("tests/cmd/test_runbook.py", "client_certificate(timedelta(days=2))"),
+    "The router refuses connections": (RUNBOOK, OF_A_SESSION, '("port", REFUSED, "refused")'),
+    "A TCP MD5 password on one end": (RUNBOOK, OF_A_SESSION, '("md5", PASSWORD,'),
+    "Ends disagree on an AS number": (RUNBOOK, OF_A_SESSION, '("asns", AS_NUMBER,'),
+    "Two routers with one router ID": (RUNBOOK, OF_A_SESSION, '("router-ids", ROUTER_ID,'),
+    "The port is taken": (RUNBOOK, OF_A_SESSION, '("port", LISTENING, "address already in use")'),
+    "A Service is not selected": (RUNBOOK, OF_A_SERVICE, '("shop/hidden",'),
+    "A Service has no endpoint on the node": (RUNBOOK, OF_A_SERVICE, '("shop/web",'),
+    "A silent agent": (
+        FLEET,
+        "test_doctor_reads_the_cluster_and_names_the_faults",
+        'results["agents", "fleet-silent"]',
+    ),
+    "A clock that is wrong": (RUNBOOK, OF_A_CLUSTER, '{"Date": format_datetime('),
+    "A right is missing": (
+        RUNBOOK,
+        "test_a_right_that_an_agent_lacks_is_named",
+        'server.always("list", "services", ',
+    ),
+    "A certificate expires": (RUNBOOK, OF_A_CLUSTER, "client_certificate(timedelta(days=2))"),
     "A path that loses long packets": (
         "tests/reconcilers/doctor/test_checks.py",
+        "test_a_fault_is_one_finding",
         'id="a path that loses long packets"',
     ),
-    "A status object is stale": ("tests/cmd/test_fleet_apiserver.py", "good has Active, the agent"),
-    "The kernel lacks support": ("tests/cmd/test_runbook.py", '"tests.support.without_md5"'),
+    "A status object is stale": (
+        FLEET,
+        "test_sessions_come_from_the_status_objects_alone",
+        "good has Active, the agent",
+    ),
+    "The kernel lacks support": (
+        RUNBOOK,
+        "test_a_kernel_without_tcp_md5_is_named_where_a_peer_has_a_password",
+        '"tests.support.without_md5"',
+    ),
 }
-"""The faults of the runbook: the test that plants each, and the line with which."""
+"""The faults of the runbook: file and name of the test that plants each, and the text with which."""
 
 LISTENING = "listening"
 REFUSED, PASSWORD, AS_NUMBER, ROUTER_ID = "tor-1", "tor-2", "tor-3", "tor-4"
@@ -257,9 +281,38 @@ def test_a_clock_and_a_certificate_of_a_cluster_are_named_in_bounded_time(
     assert "expires in" in findings["tls"], findings
 
 
-def test_each_fault_of_the_runbook_is_planted_by_a_test() -> None:
+def source_of_test(file: str, name: str) -> str:
+    """Return the text of one test with its parameters, and of nothing else in its file."""
+    text = Path(file).read_text()
+    (test,) = (
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef) and node.name == name
+    )
+    first = min(node.lineno for node in (test, *test.decorator_list))
+    return "\n".join(text.splitlines()[first - 1 : test.end_lineno])
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_each_fault_of_the_runbook_is_planted_by_a_test(fault: str) -> None:
+    """All with real programs, but for the path that loses long packets.
+
+    Its check has what agents answer of such a session as evidence (made up): in a test a hold time would
+    have to end three times.
+    """
+    file, name, line = PLANTED[fault]
+    assert name.startswith("test_")
+    assert line in source_of_test(file, name), (file, name, line)
+
+
+def test_the_faults_are_those_of_the_runbook() -> None:
     faults, _, _ = Path("docs/runbook.md").read_text().partition("\n# Alerts\n")
     headings = [line.removeprefix("## ") for line in faults.splitlines() if line.startswith("## ")]
     assert headings == list(PLANTED)
-    for file, line in PLANTED.values():
-        assert line in Path(file).read_text(), (file, line)
+
+
+def test_the_table_of_faults_is_the_source_of_no_test() -> None:
+    texts = [source_of_test(file, name) for file, name, _ in PLANTED.values()]
+    assert not [fault for fault in PLANTED for text in texts if f'"{fault}": (' in text]
+    with pytest.raises(ValueError, match="not enough values"):
+        source_of_test(RUNBOOK, "test_that_is_removed")
