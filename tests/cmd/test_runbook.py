@@ -297,8 +297,8 @@ def source_of_test(file: str, name: str) -> str:
 def test_each_fault_of_the_runbook_is_planted_by_a_test(fault: str) -> None:
     """All with real programs, but for the path that loses long packets.
 
-    Its check has what agents answer of such a session as evidence (made up): in a test a hold time would
-    have to end three times.
+    Its check has what agents answer of such a session as evidence (made up): in a test a hold time
+    would have to end three times.
     """
     file, name, line = PLANTED[fault]
     assert name.startswith("test_")

@@ -6,6 +6,7 @@ rule to its object, each prefix of another step has the rule that stands in its 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ import yaml
 from cells.serve.items import explain_item
 from reconcilers.compile_manifests import CompiledManifests, kinds_of
 from reconcilers.dialect import Dialect, explained_kinds
-from reconcilers.intent.explain import parse_target
+from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.model import ObjectRef, RouteExplanation
 from resources.manifests.load import load
 from speaker.nlri import prefix_to_text
@@ -31,6 +32,9 @@ SELECTING: Final = frozenset(
     {"CiliumBGPClusterConfig", "CiliumBGPPeeringPolicy", "BGPPeer", "BGPPolicy", "FRRConfiguration"}
 )
 """Kinds whose objects give nodes peers."""
+
+POOLS: Final = frozenset({"IPAddressPool"})
+"""Kinds whose objects have networks of which no Service need have an address: no aggregate, then."""
 
 
 @pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
@@ -175,6 +179,12 @@ def check_obstacles(
                     re.search(rf"(?<![\w.:]){re.escape(address)}(?![\w.:])", file.read_text())
                     for file in directory.iterdir()
                 ), (step.name, name, prefix)
+            else:
+                # A network that no object of the node has, which is the answer.
+                with pytest.raises(NothingFoundError, match=f"contains {re.escape(prefix)}(;|$)"):
+                    list(made.explainer().explain(parse_target(prefix, {})))
+                written = [item["kind"] for item in present if prefix in json.dumps(item)]
+                assert set(written) <= POOLS, (step.name, name, prefix)
 
 
 def documents(directory: Path) -> list[dict[str, Any]]:
