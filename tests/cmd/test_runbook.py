@@ -289,7 +289,7 @@ def source_of_test(file: str, name: str) -> str:
         for node in ast.parse(text).body
         if isinstance(node, ast.FunctionDef) and node.name == name
     )
-    first = min(node.lineno for node in (test, *test.decorator_list))
+    first = min([test.lineno, *(decorator.lineno for decorator in test.decorator_list)])
     return "\n".join(text.splitlines()[first - 1 : test.end_lineno])
 
 
