@@ -176,6 +176,9 @@ def test_a_configuration_names_each_reconciler_with_its_objects(lab: Lab) -> Non
     peer = one(trace, "apply.peer")
     assert way(trace, peer) == ["resource.event", "intent.round", "apply.round", "apply.peer"]
     assert json.loads(peer.attributes["waggle.objects"]) == ["main/tor"]
+    policy = one(trace, "apply.import-policy")
+    assert way(trace, policy) == [*way(trace, peer)[:-1], "apply.import-policy"]
+    assert json.loads(policy.attributes["waggle.objects"]) == ["main/tor"]
     lab.cluster.holds(*({WEB} & lab.cluster.held()))
 
 
@@ -225,11 +228,15 @@ def test_an_instance_and_an_import_policy_are_traced_from_their_object(lab: Lab)
 
     eventually(has_policy, within=30, context=lab.cluster.logs)
     changed = lab.change(f"{FRRK8S}/traced", "apply.peer", after=created)
-    # The import policy of a peer is a part of it: the instance has not changed.
+    # The instance has not changed, and the import policy reaches the peer before its other settings.
     assert "apply.instance" not in names(changed)
-    policy = one(changed, "apply.peer")
-    assert way(changed, policy)[0] == "resource.event"
-    assert json.loads(policy.attributes["waggle.objects"]) == [f"{name}/10.99.0.99"]
+    reconciled = ("apply.import-policy", "apply.peer")
+    assert [span for span in names(changed) if span in reconciled] == [*reconciled]
+    for reconciler in reconciled:
+        span = one(changed, reconciler)
+        above = ["resource.event", "intent.round", "apply.round"]
+        assert way(changed, span) == [*above, reconciler]
+        assert json.loads(span.attributes["waggle.objects"]) == [f"{name}/10.99.0.99"]
     kubectl("delete", "frrconfiguration", "traced", "--namespace", FRRK8S)
 
 
@@ -335,8 +342,38 @@ def test_a_bfd_session_that_comes_up_is_a_span_with_its_states(lab: Lab) -> None
 
     eventually(traced, within=30, context=lab.cluster.logs)
     # Which object asked for the session is in the trace of its own change.
-    change = lab.change("cluster-test", "apply.peer", after=before)
+    change = lab.change("cluster-test", "apply.bfd-session", after=before)
+    session = one(change, "apply.bfd-session")
+    assert way(change, session) == [
+        "resource.event",
+        "intent.round",
+        "apply.round",
+        "apply.bfd-session",
+    ]
+    assert json.loads(session.attributes["waggle.objects"]) == [f"{THEIRS}///"]
     assert json.loads(one(change, "apply.peer").attributes["waggle.objects"]) == ["main/tor"]
+
+
+def test_each_reconciler_of_the_agent_has_spans_with_its_objects(lab: Lab) -> None:
+    """Of the changes above; the reconcilers of statuses that no object of the lab has have none."""
+    items = lab.cluster.agent.ask("/v1/reconcilers")
+    applying = {item["name"] for item in items if not item["target"].startswith("API server")}
+    assert applying == {
+        *("instance", "route-set", "import-policy", "peer", "kernel-routes", "bfd-session")
+    }
+    traced: dict[str, set[str]] = {}
+
+    def complete() -> None:
+        for round_ in ("apply.round", "report.round"):
+            for span in (s for t in lab.jaeger.traces("waggle-agent", round_, {}) for s in t):
+                objects = json.loads(span.attributes.get("waggle.objects", "[]"))
+                traced.setdefault(span.name, set()).update(objects)
+        wanted = {f"apply.{name}" for name in applying} | {"report.event"}
+        assert {name for name in wanted if not traced.get(name)} == set()
+
+    eventually(complete, within=30, context=lab.cluster.logs)
+    assert traced["apply.import-policy"] >= {"main/tor", "default/10.99.0.99"}
+    assert f"{THEIRS}///" in traced["apply.bfd-session"]
 
 
 def test_all_attributes_that_jaeger_has_are_conventional(lab: Lab) -> None:
