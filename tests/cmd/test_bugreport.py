@@ -18,6 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cells.api.test_client import answering, http
+from tests.cmd.lab import NODE, free_port, routers
+from tests.cmd.test_secrets import protected
+from tests.support.agent import Agent
+from tests.support.apiserver import BackgroundApiServer
+from tests.support.certificates import authority_and_server
+from tests.support.kinds import KINDS
+from tests.support.wait import eventually
 from waggle.__main__ import main
 from waggle.commands import bugreport
 from waggle.redaction import REDACTED, Redaction, is_secret_name
@@ -155,6 +162,76 @@ def test_no_planted_secret_is_in_the_archive(
     )
     agent = {name for name in names if name.startswith("agent/")}
     assert agent >= {f"agent/{answer}.json" for answer in answers}
+
+
+@pytest.mark.program
+def test_no_secret_of_a_running_agent_is_in_its_archive(
+    plant: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each secret is in use: of the peer, the API server, the collector, the page and the probes."""
+    endpoint = f"http://waggle:{plant()}@127.0.0.1:{free_port('127.0.0.1')}/?token={plant()}"
+    certificate, _ = authority_and_server(tmp_path, "page")
+    key = tmp_path / "page.key"
+    plant.all += key.read_text().split("\n")[1:-2]
+    for name in ("page-token", "http-token"):
+        (tmp_path / name).write_text(plant())
+    options = {
+        "telemetry": {"otlpEndpoint": endpoint, "intervalSeconds": 0.1},
+        "logging": {"level": "debug"},
+        "http": {"address": "127.0.0.1:0", "tokenFile": str(tmp_path / "http-token")},
+        "page": {
+            "address": "127.0.0.1:0",
+            "tokenFile": str(tmp_path / "page-token"),
+            "certificate": str(certificate),
+            "key": str(key),
+        },
+    }
+    settings = tmp_path / "agent.yaml"
+    settings.write_text(yaml.safe_dump({"cells": options}))
+    token, password = plant(), plant()
+    with BackgroundApiServer(KINDS) as server, routers(tmp_path, 1) as ports:
+        server.require(token)
+        for item in protected(ports[0], password):
+            server.put(item)
+        kubeconfig = server.kubeconfig(tmp_path / "kubeconfig", token=token)
+        agent = Agent(
+            None,
+            tmp_path / "agent",
+            node=NODE,
+            kubeconfig=kubeconfig,
+            arguments=["--config", str(settings)],
+        )
+        # As in the Pod, whose environment has what the agent's has.
+        monkeypatch.setenv("WAGGLE_OTLP_ENDPOINT", endpoint)
+        agent.start()
+        try:
+
+            def has_met_the_secrets() -> None:
+                assert [p["authentication"] for p in agent.ask("/v1/peers")] == ["TCP MD5"]
+                assert "spans are lost" in str(agent.health())
+
+            eventually(has_met_the_secrets, within=30, context=agent.daemon.tail)
+            archive = tmp_path / "report.tar.gz"
+            files = ("--config", str(settings), "--config", str(kubeconfig))
+            log = ("--log", str(tmp_path / "agent" / "log"))
+            words = ["bugreport", "--socket", str(agent.socket), *files, *log, "-O", str(archive)]
+            assert main([*words, "-o", "json"]) == 0
+        finally:
+            agent.stop()
+    printed = capsys.readouterr()
+    packed = {name.partition("/")[2]: text for name, text in contents(archive.read_bytes()).items()}
+    for answer in ("status", "intent", "explain", "history", "peers", "routes-available"):
+        assert json.loads(packed[f"agent/{answer}.json"])["items"], answer
+    assert {"log/log", "config/kubeconfig.json", "config/agent.yaml.json"} <= packed.keys()
+    assert "TCP MD5" in packed["agent/peers.json"]
+    assert "http://waggle:" in packed["host.json"]
+    everything = "\n".join([*packed.values(), printed.out, printed.err])
+    forms = [f for s in plant.all for f in (s, base64.b64encode(s.encode()).decode())]
+    assert len(forms) > 12
+    assert [form for form in forms if form in everything] == []
 
 
 def contents(archive: bytes) -> dict[str, str]:

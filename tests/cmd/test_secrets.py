@@ -6,13 +6,14 @@ import base64
 import json
 import subprocess
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cells.api.client import at_socket
-from tests.cmd.lab import NODE, PYTHON, configuration, free_port, routers
+from tests.cmd.lab import NODE, PYTHON, configuration, free_port, routers, service
 from tests.support.agent import Agent
 from tests.support.otlp import Collector
 from tests.support.wait import eventually
@@ -21,12 +22,28 @@ pytestmark = pytest.mark.program
 
 PASSWORD = "sesame-that-is-secret"
 OTHER = "sesame-after-it-was-changed"
+COLLECTOR = "sesame-of-the-collector"
+"""Of the URL of the collector."""
 FORMS = [
     form
-    for word in (PASSWORD, OTHER)
+    for word in (PASSWORD, OTHER, COLLECTOR)
     for form in (word.encode(), base64.b64encode(word.encode()), word.encode().hex().encode())
 ]
 """The passwords as such, as a Secret has them, and as octets are shown."""
+TARGET = "kube-system/sesame"
+ANSWERS: tuple[tuple[str, Mapping[str, str | None]], ...] = (
+    *(
+        (f"/v1/{name}", {})
+        for name in (
+            *("status", "intent", "explain", "history", "peers", "health", "cells", "reconcilers"),
+            *("host", "process", "log", "metrics"),
+        )
+    ),
+    ("/v1/spans", {"target": TARGET}),
+    *(("/v1/routes", {"table": table}) for table in ("available", "advertised", "received")),
+)
+"""The paths that are read, with their queries: all that the agent has, but for watches, which name
+objects alone."""
 
 
 def protected(port: int, password: str) -> list[dict[str, Any]]:
@@ -41,7 +58,7 @@ def protected(port: int, password: str) -> list[dict[str, Any]]:
         "metadata": {"name": "sesame", "namespace": "kube-system"},
         "data": data,
     }
-    return [*objects, secret]
+    return [*objects, service("web", "198.51.100.7"), secret]
 
 
 def test_a_password_is_in_no_output(tmp_path: Path) -> None:
@@ -53,9 +70,10 @@ def test_a_password_is_in_no_output(tmp_path: Path) -> None:
             tmp_path / "agent",
             node=NODE,
             arguments=[
-                "--otlp-endpoint", collector.endpoint, "--otlp-interval-seconds", "0.1",
+                "--otlp-endpoint", collector.endpoint.replace("//", f"//waggle:{COLLECTOR}@"),
+                "--otlp-interval-seconds", "0.1",
                 "--log-level", "debug", "--record-file", str(recording),
-                "--http-address", f"127.0.0.1:{port}",
+                "--http-address", f"127.0.0.1:{port}", "--trace-buffer", "2000",
             ],
         )  # fmt: skip
         agent.write_objects("bgp.json", *protected(ports[0], PASSWORD))
@@ -73,12 +91,9 @@ def test_a_password_is_in_no_output(tmp_path: Path) -> None:
             eventually(refused, within=20, context=agent.daemon.tail)
             collector.wait_for("apply.round")
             for changed in (OTHER, PASSWORD):
-                targets = ("/v1/peers", "/v1/health", "/v1/cells", "/v1/reconcilers")
-                answers += [at_socket(agent.socket).get(target, {}) for target in targets]
-                answers += [
-                    at_socket(agent.socket).get("/v1/routes", {"table": table})
-                    for table in ("available", "advertised", "received")
-                ]
+                read = [at_socket(agent.socket).get(*question) for question in ANSWERS]
+                assert all(answer["items"] for answer in read[:4]), read[:4]
+                answers += [*read, at_socket(agent.socket).post("/v1/verify")]
                 collector.spans.clear()
                 agent.write_objects("bgp.json", *protected(ports[0], changed))
                 collector.wait_for("apply.round")
@@ -101,6 +116,7 @@ def test_a_password_is_in_no_output(tmp_path: Path) -> None:
         "the answers": json.dumps(answers).encode(),
     }
     assert all(places.values())
+    assert b"TCP MD5" in places["the answers"], "a password is in use"
     assert b"Secret" in places["the traces"], "the change itself is traced"
     found = [(place, form) for place, octets in places.items() for form in FORMS if form in octets]
     assert not found

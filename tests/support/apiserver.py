@@ -515,9 +515,13 @@ class BackgroundApiServer:
         """Verb and path of each request."""
         return self._server.paths.copy()
 
-    def kubeconfig(self, path: Path) -> Path:
+    def require(self, token: str) -> None:
+        """Refuse requests without this bearer token from now on."""
+        self._server.token = token
+
+    def kubeconfig(self, path: Path, *, token: str | None = None) -> Path:
         """Write a kubeconfig that leads here."""
-        return self._server.kubeconfig(path)
+        return self._server.kubeconfig(path, token=token)
 
     @property
     def holders(self) -> dict[str, str]:
