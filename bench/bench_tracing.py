@@ -7,8 +7,8 @@ returns one object that does nothing. Printed are medians: the time from the fil
 sessions, and the processor time of the agent for one change, with the time in which it settles.
 
 With ``--p3`` the speaker's P3 as well (`bench.speed`, which needs root and ``build/bench-tester``):
-routers without and with tracing in turn. The ratio is the median of the ratios of neighbouring runs:
-the speed of a shared machine changes over minutes by more than what is measured.
+routers without and with tracing in turn, and two ratios (`single`): of neighbouring runs, which
+decides, and of the medians.
 
 ``python -m bench.bench_tracing [--rounds N] [--peers N] [--services N] [--p3 TIMES]``
 """
@@ -91,6 +91,14 @@ class Side(NamedTuple):
     manifests: Path
     times: list[float]
     cpu: list[float]
+    """For each change, with the time in which it settles."""
+    rounds: list[float]
+    """Processor time of each round, with what the agent does while the others have their turn."""
+
+
+def paired(values: Sequence[float], others: Sequence[float]) -> float:
+    """Return the median of the ratios of values that were measured side by side."""
+    return statistics.median(one / other for one, other in zip(values, others, strict=True))
 
 
 def cpu_ms(pid: int) -> float:
@@ -141,7 +149,7 @@ def running(name: str, variant: Variant, services: int, peers: int) -> Iterator[
         )
         try:
             sink.filled(services + 1, peers)
-            yield Side(name, agent.pid, sink, directory / "manifests", [], [])
+            yield Side(name, agent.pid, sink, directory / "manifests", [], [], [])
         except BaseException:
             sys.stderr.write((directory / "agent.log").read_text()[-4000:])
             raise
@@ -155,6 +163,7 @@ def measure(sides: Sequence[Side], rounds: int) -> None:
     """Change each agent's Service once a round; the first round is not measured."""
     for step in range(1, rounds + 2):
         turn = step % len(sides)
+        starts = [cpu_ms(side.pid) for side in sides]
         for side in (*sides[turn:], *sides[:turn]):
             before = cpu_ms(side.pid)
             took = one_change(side.sink, side.manifests, step)
@@ -162,6 +171,8 @@ def measure(sides: Sequence[Side], rounds: int) -> None:
             if step > 1:
                 side.times.append(took)
                 side.cpu.append(cpu_ms(side.pid) - before)
+        for side, start in zip(sides, starts, strict=True) if step > 1 else ():
+            side.rounds.append(cpu_ms(side.pid) - start)
 
 
 def main() -> int:
@@ -196,7 +207,12 @@ def main() -> int:
 
 
 def single(times: int) -> float:
-    """Measure P3 and print it; returns the ratio of the routers' processor times."""
+    """Measure P3 and print it; returns the ratio of the routers' processor times.
+
+    Of the two ratios that of neighbouring runs decides: the speed of a shared machine drifts over the
+    minutes of all runs by more than what is measured, and both routers of a pair have the same minute.
+    The ratio of the medians compares runs of different minutes.
+    """
     found: dict[str, list[tuple[float, float]]] = {"waggle": [], "traced": []}
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -211,11 +227,12 @@ def single(times: int) -> float:
     for what, column in (("time", 0), ("CPU", 1)):
         off, on = ([row[column] for row in rows] for rows in found.values())
         ratios = [one / other for one, other in zip(on, off, strict=True)]
-        ratio = statistics.median(ratios)
+        ratio = paired(on, off)
+        medians = statistics.median(off), statistics.median(on)
         print(
-            f"P3, {what}: off {statistics.median(off):.3f} ms, 1 % sampled "
-            f"{statistics.median(on):.3f} ms, ratio {ratio:.3f} "
-            f"({min(ratios):.3f} to {max(ratios):.3f})"
+            f"P3, {what}: off {medians[0]:.3f} ms, 1 % sampled {medians[1]:.3f} ms, ratio of "
+            f"neighbours {ratio:.3f} ({min(ratios):.3f} to {max(ratios):.3f}), of the medians "
+            f"{medians[1] / medians[0]:.3f}"
         )
     return ratio
 
