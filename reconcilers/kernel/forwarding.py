@@ -8,7 +8,7 @@ routes are. A class is resolved once, whatever the number of its path sets and p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple, TypeAlias, final
 
 import msgspec
@@ -17,15 +17,12 @@ from reconcilers.kernel.next_hops import Unresolved, resolve
 from reconcilers.kernel.reasons import NotInstalled, Reason
 from reconcilers.kernel.routing import DEFAULT_VRF, Hop, Routing
 from reconcilers.kernel.writer.protocol_messages import BLACKHOLE, NextHop, NextHopSet
-from reconcilers.sliced_work import Slices, at_once
 from speaker.api.best_paths import BestPath, PathSet
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import Family
 
 BLACKHOLE_COMMUNITY: Final = WELL_KNOWN_COMMUNITIES["blackhole"]
 """RFC 7999."""
-RESOLVED: Final = 1000
-"""Classes of a slice: three to five milliseconds."""
 
 
 class Forwarding(NamedTuple):
@@ -69,12 +66,29 @@ class ForwardingClass:
         """The number of path sets."""
 
 
-class Refreshed(NamedTuple):
-    """A class that leads to other next hops than before."""
+@final
+class NextHopSets:
+    """The sets of next hops that were found since all classes began to be resolved again."""
 
-    of: ForwardingClass
-    before: NextHopSet | None
-    after: NextHopSet | None
+    def __init__(self) -> None:
+        self._former: dict[NextHopSet, NextHopSet] = {}
+        self._sets: dict[NextHopSet, NextHopSet] = {}
+
+    def begin(self) -> None:
+        """Begin to collect the sets of next hops again: all classes are resolved again."""
+        self._former, self._sets = self._sets, {}
+
+    def shared(self, next_hops: NextHopSet) -> NextHopSet:
+        """Note a set of next hops; equal ones are one object."""
+        known = self._sets.get(next_hops)
+        if known is None:
+            known = self._former.get(next_hops, next_hops)
+            self._sets[known] = known
+        return known
+
+    def __contains__(self, next_hops: object) -> bool:
+        """True if a set of next hops was found since the begin."""
+        return next_hops in self._sets
 
 
 @final
@@ -88,22 +102,23 @@ class ForwardingRules:
         *,
         maximum: int,
         blackhole: bool,
+        lost: AbstractSet[tuple[str, str | None]] = frozenset(),
+        sets: NextHopSets | None = None,
     ) -> None:
-        """``vrfs``: the VRF of each instance by its name; ``maximum``: next hops of a route."""
+        """``vrfs``: the VRF of each instance by its name; ``maximum``: next hops of a route.
+
+        ``lost``: instances and peers whose paths are not used any more; ``sets`` of all instances.
+        """
         self._routing = routing
         self._vrfs = vrfs
         self._maximum = maximum
         self._blackhole = blackhole
         self._classes: dict[ForwardingKey, ForwardingClass] = {}
         self._class_of: dict[Family, dict[PathSet, ForwardingClass]] = {}
+        self._lost = lost
+        self._sets = sets or NextHopSets()
         self._hops_of: dict[tuple[BestPath, Family], dict[Hop, NextHop] | Unresolved] = {}
-        """Next hops of each path since the last `refresh`: many classes share a path."""
-        self._sets: dict[NextHopSet, NextHopSet] = {}
-        """Equal sets of next hops are one object."""
-        self._before: dict[ForwardingClass, NextHopSet | None] = {}
-        """Next hops before a `refresh` that has not ended, or was begun again, of changed classes."""
-        self._lost: set[tuple[str, str | None]] = set()
-        """Instances and peers whose paths are not used any more."""
+        """Next hops of each path since the last `forget_hops`: many classes share a path."""
 
     def of(self, paths: PathSet, family: Family) -> Forwarding:
         """Return the forwarding that the best paths of a prefix lead to."""
@@ -118,7 +133,7 @@ class ForwardingRules:
             key = (family, discards, tuple(map(_without_communities, paths.paths)))
             known = self._classes.get(key)
             if known is None:
-                known = self._classes[key] = ForwardingClass(key, self._resolved(key))
+                known = self._classes[key] = ForwardingClass(key, self.resolved(key))
             known.path_sets += 1
             classes[paths] = known
         return known
@@ -141,48 +156,15 @@ class ForwardingRules:
         return self._classes.values()
 
     def use_vrfs(self, vrfs: Mapping[str, str]) -> None:
-        """Resolve forwarding by other VRFs of the instances, from the next `refresh` on."""
+        """Resolve forwarding by other VRFs of the instances, from the next `forget_hops` on."""
         self._vrfs = vrfs
 
-    def refresh(self) -> Slices[list[Refreshed]]:
-        """Resolve the forwarding of all classes again; returns classes with other next hops.
-
-        In slices; a later refresh takes the place of an earlier one, which is not continued.
-        """
-        used = (each.forwarding.next_hops for each in self.classes)
-        self._sets = {hops: hops for hops in used if hops is not None}
+    def forget_hops(self) -> None:
+        """Look the next hops of all paths up again: the host has changed, or a VRF."""
         self._hops_of = {}
-        rest = iter(tuple(self.classes))
-        while True:
-            piece = list(islice(rest, RESOLVED))
-            for each in piece:
-                before = each.forwarding.next_hops
-                each.forwarding = self._resolved(each.key)
-                if each.forwarding.next_hops != before:
-                    self._before.setdefault(each, before)
-            if len(piece) < RESOLVED:
-                break
-            yield
-        changed, self._before = self._before, {}
-        return [
-            Refreshed(each, before, each.forwarding.next_hops)
-            for each, before in changed.items()
-            if before != each.forwarding.next_hops
-        ]
 
-    def session_lost(self, instance: str, peer: str) -> Slices[list[Refreshed]]:
-        """Forward by no path of a peer whose routes are being withdrawn; returns what changes."""
-        self._lost.add((instance, peer))
-        return self.refresh()
-
-    def session_restored(self, instance: str, peer: str) -> Slices[list[Refreshed]]:
-        """Forward by the paths of a peer again; returns what changes."""
-        if (instance, peer) not in self._lost:
-            return at_once([])
-        self._lost.remove((instance, peer))
-        return self.refresh()
-
-    def _resolved(self, key: ForwardingKey) -> Forwarding:
+    def resolved(self, key: ForwardingKey) -> Forwarding:
+        """Return what the path sets of a class lead to now."""
         family, discards, paths = key
         best = paths[0]
         if best.local:
@@ -207,17 +189,18 @@ class ForwardingRules:
             )
         some = sorted(list(hops.items())[: self._maximum], key=_hop_order)
         next_hops = tuple(next_hop for _, next_hop in some)
-        shared = self._sets.setdefault(next_hops, next_hops)
+        shared = self._sets.shared(next_hops)
         return Forwarding(tuple(hop for hop, _ in some), shared, unresolved=why)
 
     def _hops(self, path: BestPath, family: Family) -> dict[Hop, NextHop] | Unresolved:
         """Return the gateways of a path, with their interfaces."""
-        if (path.instance, path.peer) in self._lost:
-            return Unresolved(f"the session with {path.peer} has ended")
         key = (path, family)
         hops = self._hops_of.get(key)
         if hops is None:
             hops = self._hops_of[key] = self._resolve(path, family)
+        # The next hops of a lost peer are looked up, too: they are known when it is back.
+        if (path.instance, path.peer) in self._lost:
+            return Unresolved(f"the session with {path.peer} has ended")
         return hops
 
     def _resolve(self, path: BestPath, family: Family) -> dict[Hop, NextHop] | Unresolved:

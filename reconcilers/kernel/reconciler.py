@@ -32,15 +32,16 @@ from reactivex.subject import Subject
 
 from reconcilers.kernel.default_route import default_route_names
 from reconcilers.kernel.installed import InstalledRoutes
-from reconcilers.kernel.next_hop_metrics import Metrics, next_hop_metrics
+from reconcilers.kernel.next_hop_metrics import Metrics
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.resolved_next_hops import TrackedRouting
 from reconcilers.kernel.routing import DEFAULT_VRF
+from reconcilers.kernel.tracked_next_hops import TrackedNextHops
 from reconcilers.kernel.unchecked_routes import WithheldRoutes
 from reconcilers.kernel.wanted import PENDING
 from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTables
 from reconcilers.kernel.writer.port import KernelWriter
-from reconcilers.kernel.writer.protocol_messages import IPV6, Resolved, RouteTable, Settings, Track
+from reconcilers.kernel.writer.protocol_messages import IPV6, Resolved, RouteTable, Settings
 from reconcilers.model import Instance, NextHops, ObjectRef, Route
 from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
@@ -98,10 +99,8 @@ class KernelRoutes(Reconciler):
         self._intent = intent
         self._options = options
         self._installs = installs
-        self._writer = writer
         self.routing = TrackedRouting(options.table)
-        self.wanted_tables = WantedTables(self.routing, options, self._move)
-        self._tracked: Track = Track()
+        self._tracked = TrackedNextHops(self.routing, writer)
         self._configured: tuple[object, ...] = ()
         self._routes: ChangeIterator[Route] | None = None
         """Followed from the first instance on: an agent may have very many routes."""
@@ -112,16 +111,16 @@ class KernelRoutes(Reconciler):
         """Routes of an earlier process that no peer has announced yet; None before they are known."""
         self.compared = False
         """Whether a round compared the kernel with the intent: before it is compiled none does."""
-        self._received: tuple[NextHops, ...] = ()
-        self.metrics: Metrics = {}
-        """Of received next hops, for route selection."""
         self.metrics_changed: Subject[None] = Subject()
         self.withheld = WithheldRoutes(self._wake)
         self._whole = False
         """Whether all tables are to be compared."""
         settings = Settings(options.protocol, options.keep)
         self.installed = InstalledRoutes(
-            writer, settings, self._wake, self._resolved, self._connected, clock
+            writer, settings, self._wake, self._resolved, self._tracked.send_again, clock
+        )
+        self.wanted_tables = WantedTables(
+            self.routing, options, self.installed.move, self._tracked.send
         )
 
     # -------------------------------------------------------------- from outside
@@ -154,7 +153,7 @@ class KernelRoutes(Reconciler):
         are not known.
         """
         self.wanted_tables.apply(instance, items)
-        self._track()
+        self._tracked.send()
         if urgent and self._stale is not None and self.installed.listed and self._knows_own:
             for table, prefixes in self.wanted_tables.single_changes(instance, urgent).items():
                 changes = difference(
@@ -172,16 +171,17 @@ class KernelRoutes(Reconciler):
 
     def next_hops_received(self, rows: Iterable[NextHops]) -> None:
         """Follow the next hops of all received routes, beside the routes to reconcile."""
-        self._received = tuple(rows)
+        self._tracked.receive(rows)
         self._select()
-        self._track()
+        self._tracked.send()
+
+    @property
+    def metrics(self) -> Metrics:
+        """The metrics of received next hops, for route selection; no work of the reconciler."""
+        return self._tracked.metrics
 
     def _select(self) -> None:
-        metrics = next_hop_metrics(
-            self._received, self.wanted_tables.vrfs, self.routing, self.metrics
-        )
-        if metrics != self.metrics:
-            self.metrics = metrics
+        if self._tracked.select(self.wanted_tables.vrfs):
             self.metrics_changed.on_next(None)
 
     def session_lost(self, instance: str, peer: str) -> None:
@@ -192,8 +192,6 @@ class KernelRoutes(Reconciler):
     def session_restored(self, instance: str, peer: str) -> None:
         """Reconcile the routes of a peer again, whose session is back."""
         self.wanted_tables.session_restored(instance, peer)
-        # Next hops of paths that came before are not known yet.
-        self._track()
         self._wake()
 
     def end_deferral(self) -> None:
@@ -212,36 +210,16 @@ class KernelRoutes(Reconciler):
         self._whole = True
         self._wake()
 
-    def _connected(self) -> None:
-        # What is known of next hops is kept until the new writer reports a change.
-        self._tracked = Track()
-        self._track()
-
     def _resolved(self, message: Resolved) -> None:
-        self.routing.resolved(message.resolutions)
+        self._tracked.resolved(message.resolutions)
         self.causes.add(self._unresolved.take()[0])
         self._resolve(networks=False)
 
     def _resolve(self, *, networks: bool) -> None:
         self.wanted_tables.host_changed(networks=networks)
         self._select()
-        self._track()
+        self._tracked.send()
         self._wake()
-
-    def _move(self) -> None:
-        moves = self.wanted_tables.take_moves()
-        if moves:
-            self.installed.move(moves)
-
-    def _track(self) -> None:
-        """Send the writer the next hops in use, which it looks up."""
-        wanted = set(self.routing.wanted)
-        if self.wanted_tables.resolving:
-            wanted.update(self._tracked.addresses)
-        tracked = Track(tuple(sorted(wanted)))
-        if tracked != self._tracked:
-            self._tracked = tracked
-            self._writer.send(tracked)
 
     # ------------------------------------------------------------ the reconciler
 
@@ -254,11 +232,11 @@ class KernelRoutes(Reconciler):
             return {}
         if self._stale is None:
             self._stale = {t: set(self.installed.prefixes(t)) for t in self.installed.tables}
-        if self.wanted_tables.resolving:
-            yield from self.wanted_tables.find_refreshed()
-            self._track()
         yield from self.wanted_tables.find_refreshed()
         yield from self.installed.settle_moves()
+        if self.wanted_tables.has_refreshed:
+            # Since then: of a class whose routes are looked for all are compared in a later round.
+            yield from self.wanted_tables.find_refreshed()
         # What the writer does not take yet waits where peers share its time.
         has_room = self.installed.has_room
         changed = self.wanted_tables.take_changed(only_few=not has_room)
@@ -317,7 +295,7 @@ class KernelRoutes(Reconciler):
             names,
         )
         self._select()
-        self._track()
+        self._tracked.send()
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
         """Return the kernel's tables to reconcile; none before the writer has listed the routes."""

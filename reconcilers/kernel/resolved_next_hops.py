@@ -7,7 +7,8 @@ the `Host`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import final
 
 from reconcilers.kernel.routing import Hop, HostRoute, HostRouting, NotKnown
@@ -33,7 +34,9 @@ class TrackedRouting:
         self._names: dict[int, str] = {}
         self._indexes: dict[str, int] = {}
         self._found: dict[TrackedAddress, KernelRoute | None] = {}
-        self._wanted: dict[TrackedAddress, None] = {}
+        self._wanted: set[TrackedAddress] = set()
+        self._former: set[TrackedAddress] = set()
+        """The next hops to resolve until all classes are resolved again."""
 
     def set_host(self, host: Host | None) -> None:
         """Resolve next hops by other interfaces, addresses and VRFs."""
@@ -47,14 +50,31 @@ class TrackedRouting:
         for address, route in resolutions:
             self._found[address] = route
 
+    def keep(self, tracked: Collection[TrackedAddress]) -> None:
+        """Forget how other next hops are resolved: the writer reports no change of these."""
+        self._found = {each: route for each, route in self._found.items() if each in tracked}
+
     def begin(self) -> None:
-        """Begin to collect the next hops to resolve, in place of the former ones."""
-        self._wanted = {}
+        """Begin to collect the next hops to resolve; until `end` the former ones are resolved, too."""
+        self._former, self._wanted = self._former | self._wanted, set()
+
+    def end(self) -> None:
+        """Resolve no next hop any more that was not looked up since `begin`."""
+        self._former = set()
+
+    @contextlib.contextmanager
+    def collecting(self) -> Iterator[Collection[TrackedAddress]]:
+        """Collect the next hops that are looked up meanwhile to resolve: not among `wanted`."""
+        wanted, self._wanted = self._wanted, set()
+        try:
+            yield self._wanted
+        finally:
+            self._wanted = wanted
 
     @property
-    def wanted(self) -> tuple[TrackedAddress, ...]:
-        """The next hops to resolve: addresses that were looked up since `begin`."""
-        return tuple(self._wanted)
+    def wanted(self) -> set[TrackedAddress]:
+        """The next hops to resolve: addresses that were looked up since the last pass began."""
+        return self._former | self._wanted
 
     def index_of(self, device: str) -> int | None:
         """Return the kernel's number of an interface, for a resolved next hop."""
@@ -75,7 +95,7 @@ class TrackedRouting:
         if lookup_table is None:
             return None
         tracked = TrackedAddress(lookup_table, address)
-        self._wanted[tracked] = None
+        self._wanted.add(tracked)
         if tracked not in self._found:
             raise NotKnown(pending=True)
         route = self._found[tracked]

@@ -46,7 +46,10 @@ class Routing(Protocol):
     """The input of the resolution of next hops. The VRF is its name; empty is the default one."""
 
     def begin(self) -> None:
-        """Begin to resolve all next hops again: what was looked up before is followed no more."""
+        """Begin to resolve all next hops again: what was looked up before is followed until `end`."""
+
+    def end(self) -> None:
+        """End the resolution of all next hops: what was looked up since `begin` is followed."""
 
     def table_of(self, vrf: str) -> int | None:
         """Return the host's routing table for the routes of a VRF.
@@ -169,6 +172,9 @@ class HostRouting:
 
     def begin(self) -> None:
         """See `Routing`. What is looked up is not followed."""
+
+    def end(self) -> None:
+        """See `Routing`."""
 
     def table_of(self, vrf: str) -> int | None:
         """Return the host's routing table for the routes of a VRF; None without one of its own."""

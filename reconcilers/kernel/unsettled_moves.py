@@ -7,12 +7,10 @@ in slices. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final, TypeAlias, final
 
-from reconcilers.kernel.forwarding import Refreshed
-from reconcilers.kernel.writer.protocol_messages import BLACKHOLE, NextHopSet, RouteTable
+from reconcilers.kernel.writer.protocol_messages import NextHopSet, RouteTable
 from reconcilers.sliced_work import Slices
 
 Moves: TypeAlias = Mapping[NextHopSet, NextHopSet | None]
@@ -20,22 +18,8 @@ Moves: TypeAlias = Mapping[NextHopSet, NextHopSet | None]
 HeldRoutes: TypeAlias = dict[RouteTable, dict[bytes, NextHopSet]]
 
 SETTLED: Final = 5000
-"""Routes of a slice: about a millisecond."""
-
-
-def whole_moves(
-    changes: Iterable[Refreshed], used: AbstractSet[NextHopSet | None]
-) -> dict[NextHopSet, NextHopSet | None]:
-    """Return the moves of sets that are ``used`` no more, and whose routes have one new set."""
-    replaced: dict[NextHopSet, set[NextHopSet | None]] = {}
-    for _, before, after in changes:
-        if before is not None:
-            replaced.setdefault(before, set()).add(after)
-    return {
-        before: next(iter(after))
-        for before, after in replaced.items()
-        if len(after) == 1 and before not in used and before != BLACKHOLE
-    }
+"""Routes of a slice that follow up to `FEW_MOVES`: about a millisecond."""
+FEW_MOVES: Final = 4
 
 
 class _Table:
@@ -92,9 +76,11 @@ class UnsettledMoves:
         """Have all routes follow their moves, in slices."""
         while self.tables:
             table, behind = next(iter(self.tables.items()))
-            piece = list(islice(behind.rest, SETTLED))
+            # Each route takes a step for each move.
+            size = max(1, SETTLED // max(1, len(self._moves) // FEW_MOVES))
+            piece = list(islice(behind.rest, size))
             self.settle(table, held, piece)
-            if len(piece) < SETTLED:
+            if len(piece) < size:
                 del self.tables[table]
             if self.tables:
                 yield

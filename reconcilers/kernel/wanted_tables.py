@@ -7,21 +7,17 @@ when the host changes. What has changed since the last question is known by pref
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import groupby
+from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias, final
 
-from reconcilers.kernel.forwarding import (
-    Forwarding,
-    ForwardingClass,
-    ForwardingRules,
-    Refreshed,
-)
+from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, NextHopSets
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.own_prefixes import OwnPrefixes, Prefixes
 from reconcilers.kernel.reasons import shared_table
+from reconcilers.kernel.resolution import ChangedClass, Moves, Resolution
+from reconcilers.kernel.routes_of_classes import RoutesOfClasses
 from reconcilers.kernel.routing import DEFAULT_VRF, Routing
-from reconcilers.kernel.unsettled_moves import whole_moves
 from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
 from reconcilers.kernel.writer.protocol_messages import (
@@ -49,11 +45,8 @@ TAKEN: Final = 1000
 change of another peer waits. With 500 a table takes a tenth more processor time."""
 FEW: Final = 100
 """Changed prefixes of a peer that are taken although the writer has enough to do."""
-LOOKED_AT: Final = 5000
-"""Prefixes of a slice that looks for the routes of path sets: about two milliseconds."""
 Changes: TypeAlias = dict[RouteTable, dict[bytes, None] | None]
 """Prefixes that changed, in an order; None is a whole table."""
-Moves: TypeAlias = dict[NextHopSet, NextHopSet | None]
 
 
 class InstanceTable(NamedTuple):
@@ -81,9 +74,17 @@ class WantedTables:
     """The routes that belong into the kernel."""
 
     def __init__(
-        self, routing: Routing, options: FibOptions, on_moves: Callable[[], None] = lambda: None
+        self,
+        routing: Routing,
+        options: FibOptions,
+        on_moves: Callable[[Moves], None],
+        on_resolved: Callable[[], None],
     ) -> None:
-        """``on_moves`` is called when `take_moves` has something, before the routes are looked for."""
+        """``on_moves`` gets the sets of next hops whose wanted routes all use new ones.
+
+        At once, before the routes are looked for. ``on_resolved`` is called whenever the next hops of
+        all wanted routes were resolved again.
+        """
         self._on_moves = on_moves
         self._routing = routing
         self._options = options
@@ -95,18 +96,14 @@ class WantedTables:
         self._tables: dict[RouteTable, list[_Instance]] = {}
         self._changed: dict[tuple[RouteTable, str], dict[bytes, None]] = {}
         """Prefixes in the order of their changes, by table and peer; without a peer the empty name."""
-        self._resolving: dict[_Instance, Slices[list[Refreshed]]] = {}
-        """Instances whose next hops are resolved again, by `find_refreshed`."""
-        self._resolved: list[tuple[_Instance, Refreshed]] = []
-        """Their changed classes, until the last instance is resolved."""
-        self._refreshed: dict[
-            tuple[_Instance, Family], tuple[AbstractSet[ForwardingClass], Iterator[bytes]]
-        ] = {}
-        """Classes with other next hops, and the prefixes that `find_refreshed` is to look at."""
+        self._lost: set[tuple[str, str | None]] = set()
+        """Instances and peers whose paths are not used any more."""
+        self._sets = NextHopSets()
+        self._resolution = Resolution(routing, self._sets, self._publish, on_resolved)
+        self._refreshed = RoutesOfClasses(self._note)
+        """The routes of classes with other next hops."""
         self._whole: set[RouteTable] = set()
         """Tables that are compared whole."""
-        self.moves: Moves = {}
-        """Sets of next hops whose routes all use new next hops; taken by `take_moves`."""
 
     # ------------------------------------------------------------ configuration
 
@@ -137,8 +134,6 @@ class WantedTables:
         for instance in instances:
             if instance.name not in self._instances:
                 self._instances[instance.name] = self._instance(instance.vrf)
-        for gone in self._resolving.keys() - set(self._instances.values()):
-            del self._resolving[gone]
         self.host_changed(networks=True)
 
     def _instance(self, vrf: str) -> _Instance:
@@ -147,6 +142,8 @@ class WantedTables:
             self._vrfs,
             maximum=self._options.multipath,
             blackhole=self._options.blackhole,
+            lost=self._lost,
+            sets=self._sets,
         )
 
         def names(path: BestPath, family: Family) -> bool:
@@ -229,7 +226,7 @@ class WantedTables:
                 case BestPathChange(family=family, prefixes=prefixes):
                     instance.routes.apply(item)
                     peers = (path.peer for path in (item.after or item.before).paths)
-                    self._note(instance, family, prefixes, next(peers, None) or "")
+                    self._note(instance.routes, family, prefixes, next(peers, None) or "")
                     if instance.unseen:
                         instance.unseen.get(family, set()).difference_update(prefixes)
                 case TableBegin():
@@ -241,7 +238,7 @@ class WantedTables:
                     instance.selected = True
                 case InstanceRemoved():
                     for family in instance.routes.families:
-                        self._note(instance, family, instance.routes.prefixes(family))
+                        self._note(instance.routes, family, instance.routes.prefixes(family))
                     instance.routes.clear()
                     instance.unseen = {}
                     instance.selected = True
@@ -253,13 +250,13 @@ class WantedTables:
         for family, prefixes in instance.unseen.items():
             if prefixes:
                 instance.routes.withdraw(family, prefixes)
-                self._note(instance, family, prefixes)
+                self._note(instance.routes, family, prefixes)
         instance.unseen = {}
 
     def _note(
-        self, instance: _Instance, family: Family, prefixes: Collection[bytes], peer: str = ""
+        self, routes: InstanceRoutes, family: Family, prefixes: Collection[bytes], peer: str = ""
     ) -> None:
-        number = self._routing.table_of(instance.routes.vrf)
+        number = self._routing.table_of(routes.vrf)
         for kernel_family, known in FAMILIES.items():
             if number is not None and known == family:
                 table = RouteTable(number, kernel_family, self._options.metric)
@@ -274,7 +271,6 @@ class WantedTables:
 
     def host_changed(self, *, networks: bool) -> None:
         """Resolve the wanted routes' next hops again; ``networks``: links or addresses have changed."""
-        self._routing.begin()
         if networks:
             self._assign_tables()
             for instance in self._instances.values():
@@ -282,78 +278,64 @@ class WantedTables:
                 rejected = {family: routes.rejected(family) for family in routes.families}
                 routes.judge_prefixes()
                 for family, before in rejected.items():
-                    self._note(instance, family, before.keys() ^ routes.rejected(family).keys())
-        self._refresh((instance, instance.rules.refresh()) for instance in self._instances.values())
+                    self._note(
+                        instance.routes, family, before.keys() ^ routes.rejected(family).keys()
+                    )
+        self._refresh()
 
     def own_changed(self, changed: Mapping[str, Prefixes]) -> None:
         """Follow changes of the prefixes that the node advertises itself, which no table gets."""
         for instance in self._instances.values():
             routes = instance.routes
             for family, prefixes in changed.get(routes.vrf, {}).items():
-                self._note(instance, family, routes.own_changed(family, prefixes))
+                self._note(instance.routes, family, routes.own_changed(family, prefixes))
 
     def session_lost(self, name: str, peer: str) -> None:
         """Want no route by a peer any more: its routes are being withdrawn."""
-        self._refresh((routes, routes.rules.session_lost(name, peer)) for routes in self._all())
+        if (name, peer) not in self._lost:
+            self._lost.add((name, peer))
+            self._refresh()
 
     def session_restored(self, name: str, peer: str) -> None:
-        """Want routes by the paths of a peer again."""
-        self._refresh((routes, routes.rules.session_restored(name, peer)) for routes in self._all())
+        """Want routes by the paths of a peer again, if its session was lost."""
+        if (name, peer) in self._lost:
+            self._lost.remove((name, peer))
+            self._refresh()
 
-    def _all(self) -> Iterator[_Instance]:
-        yield from self._instances.values()
-
-    def _refresh(self, stale: Iterable[tuple[_Instance, Slices[list[Refreshed]]]]) -> None:
-        """Resolve next hops again, most of them at once: most instances are a slice."""
-        self._resolving.update(stale)
+    def _refresh(self) -> None:
+        """Resolve the next hops of all wanted routes again; the first slice at once, mostly all."""
+        self._resolution.refresh(instance.rules for instance in self._instances.values())
         next(self.find_refreshed(), None)
 
-    @property
-    def resolving(self) -> bool:
-        """Whether some next hops are still to be resolved again."""
-        return bool(self._resolving)
-
-    def _resolve(self) -> Slices[None]:
-        """Resolve next hops again, in slices."""
-        while self._resolving:
-            instance, slices = next(iter(self._resolving.items()))
-            try:
-                next(slices)
-            except StopIteration as end:
-                del self._resolving[instance]
-                self._resolved += [(instance, change) for change in end.value]
-            else:
-                yield
-        self._note_resolved()
-
-    def _note_resolved(self) -> None:
-        """Note the classes with other next hops, and the next hops that were replaced whole."""
-        resolved, self._resolved = self._resolved, []
-        classes: dict[tuple[_Instance, Family], set[ForwardingClass]] = {}
-        for instance, change in resolved:
-            classes.setdefault((instance, change.of.family), set()).add(change.of)
-        used = {result.next_hops for _, result in self.forwardings()} if resolved else set()
-        self.moves.update(whole_moves((change for _, change in resolved), used))
-        if self.moves:
-            self._on_moves()
-        for key, some in classes.items():
-            instance, family = key
-            if earlier := self._refreshed.get(key):
-                some |= earlier[0]
-            self._refreshed[key] = (some, iter(instance.routes.prefixes(family)))
+    def _publish(self, changed: Sequence[ChangedClass], moves: Moves) -> None:
+        """Have the next hops of classes that have changed, and look for their wanted routes."""
+        if moves:
+            self._on_moves(moves)
+        routes_of = {instance.rules: instance.routes for instance in self._instances.values()}
+        for rules, some in groupby(changed, attrgetter("rules")):
+            if rules in routes_of:
+                self._refreshed.add(routes_of[rules], (change.of for change in some))
 
     def find_refreshed(self) -> Slices[None]:
-        """Resolve next hops, and note the wanted routes of changed classes, in slices."""
-        yield from self._resolve()
-        while self._refreshed:
-            key, (some, rest) = next(iter(self._refreshed.items()))
-            instance, family = key
-            piece = list(islice(rest, LOOKED_AT))
-            self._note(instance, family, instance.routes.having(family, some, piece))
-            if len(piece) < LOOKED_AT:
-                del self._refreshed[key]
-            if self._refreshed:
+        """Resolve next hops, and note the wanted routes of changed classes, in slices.
+
+        It ends with the pass that is under way, or due: `has_changed` is true while another one is due.
+        """
+        passes = self._resolution.passes + self._resolution.resolving
+        while self._resolution.passes < passes:
+            self._resolution.step()
+            if self._resolution.passes < passes:
                 yield
+        self._refreshed.begin()
+        while self._refreshed.searching:
+            self._refreshed.step()
+            if self._refreshed.searching:
+                yield
+
+    @property
+    def has_refreshed(self) -> bool:
+        """Whether some wanted routes of changed classes are not found yet."""
+        return bool(self._refreshed)
 
     def take_changed(self, *, only_few: bool = False) -> Changes:
         """Return some prefixes whose wanted next hops may have changed, by table.
@@ -399,12 +381,12 @@ class WantedTables:
 
     def settled(self, table: RouteTable, prefixes: Collection[bytes]) -> Collection[bytes]:
         """Return prefixes whose wanted routes have not changed: `take_changed` returns others."""
-        if table in self._whole or self._resolving:
+        if table in self._whole:
             return ()
-        for (instance, family), (some, _) in self._refreshed.items():
-            if family == FAMILIES[table.family] and instance in self._tables.get(table, ()):
-                later = set(instance.routes.having(family, some, prefixes))
-                prefixes = [nlri for nlri in prefixes if nlri not in later]
+        if self._refreshed:
+            for instance in self._tables.get(table, ()):
+                family = FAMILIES[table.family]
+                prefixes = self._refreshed.without(instance.routes, family, prefixes)
         for (of_table, _), part in self._changed.items():
             if of_table == table and not part.keys().isdisjoint(prefixes):
                 prefixes = [nlri for nlri in prefixes if nlri not in part]
@@ -413,12 +395,7 @@ class WantedTables:
     @property
     def has_changed(self) -> bool:
         """Whether `take_changed` has wanted routes, or will have after `find_refreshed`."""
-        return bool(self._changed or self._whole or self._refreshed or self._resolving)
-
-    def take_moves(self) -> Moves:
-        """Return the sets of next hops whose wanted routes all use new ones since the last call."""
-        moves, self.moves = self.moves, {}
-        return moves
+        return bool(self._changed or self._whole or self._refreshed or self._resolution.resolving)
 
     # ------------------------------------------------------------------ reading
 

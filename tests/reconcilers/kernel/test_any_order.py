@@ -6,39 +6,82 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcilers.kernel import installed, wanted_tables
-from reconcilers.kernel.writer.protocol_messages import FromWriter, Reason
+from reconcilers.kernel import (
+    installed,
+    resolution,
+    routes_of_classes,
+    unsettled_moves,
+    wanted_tables,
+)
+from reconcilers.kernel.writer.protocol_messages import FromWriter, Reason, TrackedAddress
+from reconcilers.model import Instance
 from reconcilers.target import comparison, verification
 from reconcilers.target.verification import Verification
+from resources.host import Host, Vrf
 from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.build import internal, octets, path, paths
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
+    DEFAULT,
     MAIN,
+    NETWORKS,
+    NUMBERED,
     ONE,
     TWO,
     Agent,
-    hops,
     many,
     wire,
 )
 
 PREFIXES = many(8)
 PEERS = ("10.88.0.1", "10.88.0.2")
-NEXT_HOPS = {ONE: hops(PEERS[0]), TWO: hops(PEERS[1]), BOTH: hops(*PEERS)}
+NEVER_LOST = "10.88.0.3"
+FAR = ("192.0.2.1", "192.0.2.2", "192.0.2.3")
+"""Next hops that the host's default route leads to."""
+BEST = (
+    ONE,
+    TWO,
+    BOTH,
+    paths(path("10.88.0.1"), internal("10.88.0.7", peer="10.88.0.2")),
+    *(paths(internal(far, peer=peer)) for far in FAR for peer in PEERS),
+    paths(*(internal(far, peer="10.88.0.2") for far in FAR)),
+)
+"""Path sets: most are a forwarding class of their own, and some lead to the same next hops."""
+NEXT_HOPS = (*PEERS, "10.88.0.7", *FAR)
+HOSTS = (
+    NUMBERED,
+    Host(
+        (msgspec.structs.replace(NUMBERED.devices[0], index=5), *NUMBERED.devices[1:]),
+        NUMBERED.default_routes,
+        NUMBERED.vrfs,
+    ),
+    Host(NUMBERED.devices[1:], (), NUMBERED.vrfs),
+    Host(NUMBERED.devices, NUMBERED.default_routes, (Vrf("red", 1045),)),
+)
+"""The host, its interface with another number, without it, and with another table of the VRF."""
+ROUTES = (NETWORKS[254], DEFAULT, None)
+"""What may lead to a next hop."""
 SOME = st.lists(st.sampled_from(PREFIXES), min_size=1, max_size=4, unique=True)
 PREFIX = st.sampled_from(PREFIXES)
+INSTANCES = ("main", "red")
 STEPS = st.lists(
     st.one_of(
         st.tuples(
-            st.just("best path"), SOME, st.sampled_from([NO_PATHS, *NEXT_HOPS]), st.booleans()
+            st.just("best path"),
+            st.sampled_from(INSTANCES),
+            SOME,
+            st.sampled_from([NO_PATHS, *BEST]),
+            st.booleans(),
         ),
         st.tuples(st.just("round")),
+        st.tuples(st.just("slice")),
         st.tuples(st.just("write")),
         st.tuples(st.just("answer")),
         st.tuples(st.just("turns")),
@@ -48,10 +91,14 @@ STEPS = st.lists(
         st.tuples(st.just("free")),
         st.tuples(st.just("remove"), PREFIX),
         st.tuples(st.just("new writer")),
-        st.tuples(st.just("session"), st.sampled_from(PEERS), st.booleans()),
+        st.tuples(st.just("lost"), st.sampled_from(PEERS)),
+        st.tuples(st.just("established"), st.sampled_from([*PEERS, NEVER_LOST])),
+        st.tuples(st.just("host"), st.sampled_from(HOSTS)),
+        st.tuples(st.just("next hop"), st.sampled_from(NEXT_HOPS), st.sampled_from(ROUTES)),
         st.tuples(st.just("wait"), st.sampled_from([0.3, 40.0])),
     ),
-    max_size=50,
+    min_size=10,
+    max_size=60,
 )
 
 
@@ -91,22 +138,6 @@ class LateWriter(MemoryWriter):
             self.answer()
 
 
-def verifications(agent: Agent) -> Iterator[None]:
-    """Verify what the kernel has, again and again; each step is a slice."""
-    kernel = agent.kernel.installed
-    while True:
-        if kernel.listed:
-            read: list[bool] = []
-            kernel.read(lambda read=read: read.append(True))  # type: ignore[misc]
-            while not read:
-                yield
-            ticks = itertools.count()
-            for _ in Verification(agent.runner, lambda: agent.now, ticks.__next__).slices():
-                yield
-            kernel.end_reading()
-        yield
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _small_rounds() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -115,75 +146,166 @@ def _small_rounds() -> Iterator[None]:
         patch.setattr(verification, "PIECE_PARTS", 2)
         patch.setattr(wanted_tables, "TAKEN", 4)
         patch.setattr(wanted_tables, "FEW", 1)
+        patch.setattr(resolution, "RESOLVED", 2)
+        patch.setattr(routes_of_classes, "LOOKED_AT", 3)
+        patch.setattr(unsettled_moves, "SETTLED", 3)
         yield
 
 
-def change(
-    agent: Agent, best: dict[str, PathSet], prefixes: list[str], after: PathSet, *, urgent: bool
-) -> None:
-    for prefix in prefixes:
-        before, best[prefix] = best[prefix], after
-        if before != after:
-            item = BestPathChange(IPV4_UNICAST, before, after, (wire(prefix),))
-            agent.kernel.best_paths("main", [item], [item] if urgent else ())
+def new_agent(writer: MemoryWriter) -> Agent:
+    """Return an agent with two instances that have the same peers, one of them by import."""
+    for far in FAR:
+        writer.own_routes[TrackedAddress(254, octets(far))] = DEFAULT
+    agent = Agent(writer)
+    agent.instances(Instance("red", "red", 64710, "10.99.0.11", dialect="frr"))
+    return agent.start()
 
 
-def perform(  # noqa: C901  a case for each step
-    agent: Agent, writer: LateWriter, best: dict[str, PathSet], step: tuple[object, ...]
-) -> None:
-    match step:
-        case ("best path", list(prefixes), PathSet() as after, bool(urgent)):
-            change(agent, best, prefixes, after, urgent=urgent)
-        case ("round",):
-            agent.runner.run(agent.now)
-        case ("write",) if writer.sent:
-            writer.step()
-        case ("answer",):
-            writer.answer()
-        case ("turns",):
-            for _ in agent.runner.slices(lambda: agent.now):
-                if writer.sent:
-                    writer.step()
+class Machine:
+    """An agent with its writer, and what happens to both."""
+
+    def __init__(self) -> None:
+        self.writer = LateWriter()
+        self.agent = new_agent(self.writer)
+        self.host = NUMBERED
+        self.lost: set[str] = set()
+        self.best: dict[tuple[str, str], PathSet] = {
+            (instance, prefix): NO_PATHS for instance in INSTANCES for prefix in PREFIXES
+        }
+        self._round: Iterator[None] = iter(())
+        self._verified = self._verifications()
+        for instance in INSTANCES:
+            for prefix, after in zip(PREFIXES, BEST, strict=False):
+                self.change(instance, [prefix], after, urgent=False)
+        self.settle()
+
+    def _verifications(self) -> Iterator[None]:
+        """Verify what the kernel has, again and again; each step is a slice."""
+        kernel = self.agent.kernel.installed
+        while True:
+            if kernel.listed:
+                read: list[bool] = []
+                kernel.read(lambda read=read: read.append(True))  # type: ignore[misc]
+                while not read:
+                    yield
+                ticks = itertools.count()
+                slices = Verification(self.agent.runner, lambda: self.agent.now, ticks.__next__)
+                for _ in slices.slices():
+                    yield
+                kernel.end_reading()
+            yield
+
+    def slice(self) -> bool:
+        """Do a slice of a round; returns whether it has others."""
+        for _ in self._round:
+            return True
+        self._round = self.agent.runner.slices(lambda: self.agent.now)
+        return False
+
+    def change(self, instance: str, prefixes: list[str], after: PathSet, *, urgent: bool) -> None:
+        for prefix in prefixes:
+            before, self.best[instance, prefix] = self.best[instance, prefix], after
+            if before != after:
+                item = BestPathChange(IPV4_UNICAST, before, after, (wire(prefix),))
+                self.agent.kernel.best_paths(instance, [item], [item] if urgent else ())
+
+    def perform(self, step: tuple[object, ...]) -> None:  # noqa: C901  a case for each step
+        agent, writer = self.agent, self.writer
+        match step:
+            case ("best path", str(instance), list(prefixes), PathSet() as after, bool(urgent)):
+                self.change(instance, prefixes, after, urgent=urgent)
+            case ("round",):
+                while self.slice():
+                    pass
+            case ("slice",):
+                self.slice()
+            case ("write",) if writer.sent:
+                writer.step()
+            case ("answer",):
                 writer.answer()
-        case ("refuse", reason):
-            writer.reject = reason  # type: ignore[assignment]  # a reason, or None
-        case ("occupy", str(prefix)) if (MAIN, wire(prefix)) not in writer.kernel:
-            writer.foreign.add((MAIN, wire(prefix)))
-        case ("free",):
-            for place in list(writer.foreign):
-                writer.free(*place)
-        case ("remove", str(prefix)) if agent.kernel.installed.listed:
-            if (MAIN, wire(prefix)) in writer.kernel:
-                writer.change(Reason.MISSING, MAIN, wire(prefix))
-        case ("new writer",):
-            writer.connect()
-        case ("session", str(peer), bool(lost)):
-            kernel = agent.kernel
-            (kernel.session_lost if lost else kernel.session_restored)("main", peer)
-        case ("wait", float(seconds)):
-            agent.now += seconds
+            case ("turns",):
+                while self.slice():
+                    if writer.sent:
+                        writer.step()
+                    writer.answer()
+            case ("verify",):
+                # A verification is continued between rounds.
+                while self.slice():
+                    pass
+                next(self._verified)
+            case ("refuse", reason):
+                writer.reject = reason  # type: ignore[assignment]  # a reason, or None
+            case ("occupy", str(prefix)) if (MAIN, wire(prefix)) not in writer.kernel:
+                writer.foreign.add((MAIN, wire(prefix)))
+            case ("free",):
+                for place in list(writer.foreign):
+                    writer.free(*place)
+            case ("remove", str(prefix)) if agent.kernel.installed.listed:
+                if (MAIN, wire(prefix)) in writer.kernel:
+                    writer.change(Reason.MISSING, MAIN, wire(prefix))
+            case ("new writer",):
+                writer.connect()
+            case ("lost", str(peer)):
+                self.lost.add(peer)
+                agent.kernel.session_lost("main", peer)
+            case ("established", str(peer)):
+                self.lost.discard(peer)
+                agent.kernel.session_restored("main", peer)
+            case ("host", Host() as host):
+                self.host = host
+                agent.kernel.host_changed(host)
+            case ("next hop", str(address), route):
+                tracked = TrackedAddress(254, octets(address))
+                writer.own_routes[tracked] = route  # type: ignore[assignment]
+                if tracked in writer.tracked.addresses:
+                    writer.resolve([tracked])
+            case ("wait", float(seconds)):
+                agent.now += seconds
+
+    def settle(self) -> None:
+        """Let everything succeed, and do all that is left to do."""
+        self.perform(("refuse", None))
+        self.perform(("free",))
+        self.agent.kernel.installed.end_reading()
+        self.perform(("round",))
+        for _ in range(3):
+            self.agent.now += 100
+            self.agent.settle()
+
+    def differences(self) -> Iterator[object]:
+        """Verify everything at once."""
+        for drifts in Verification(self.agent.runner, lambda: self.agent.now).slices():
+            yield from drifts
+
+    def fresh(self) -> Agent:
+        """Return an agent that begins with the present state."""
+        writer = MemoryWriter()
+        agent = new_agent(writer)
+        writer.own_routes.update(self.writer.own_routes)
+        for peer in self.lost:
+            agent.kernel.session_lost("main", peer)
+        agent.kernel.host_changed(self.host)
+        agent.settle()
+        for (instance, prefix), after in self.best.items():
+            if after:
+                agent.change(after, prefix, instance=instance)
+        return agent
 
 
 @given(STEPS)
 @settings(deadline=None)
 def test_the_kernel_ends_with_what_is_wanted(steps: list[tuple[object, ...]]) -> None:
-    writer = LateWriter()
-    agent = Agent(writer).start()
-    best = dict.fromkeys(PREFIXES, NO_PATHS)
-    verified = verifications(agent)
+    machine = Machine()
     for step in steps:
-        if step == ("verify",):
-            next(verified)
-        else:
-            perform(agent, writer, best, step)
-    for step in (("refuse", None), ("free",), *(("session", peer, False) for peer in PEERS)):
-        perform(agent, writer, best, step)
-    agent.kernel.installed.end_reading()
-    for _ in range(3):
-        agent.now += 100
-        agent.settle()
-    wanted = {prefix: NEXT_HOPS[paths] for prefix, paths in best.items() if paths}
-    assert agent.routes == wanted
+        machine.perform(step)
+    machine.settle()
+    agent, fresh = machine.agent, machine.fresh()
+    assert machine.writer.kernel == fresh.writer.kernel
+    assert set(agent.writer.tracked.addresses) >= set(fresh.writer.tracked.addresses)
     assert agent.kernel.installed.failures.counts() == {}
     assert not agent.errors
     assert not agent.kernel.installed.pending
+    assert not any(True for _ in machine.differences())
+    agent.kernel.host_changed(machine.host)
+    machine.settle()
+    assert set(agent.writer.tracked.addresses) == set(fresh.writer.tracked.addresses)
