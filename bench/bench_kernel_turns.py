@@ -4,9 +4,11 @@ The core, and the reconciler of kernel routes behind it, with a writer in memory
 table like that of the Internet, then the other one the same prefixes; then the first session is lost
 and comes back, an interface changes, and the session is lost with its routes. Measured is the CPU time
 of each turn: an input of 32 KiB, what is sent with it, a batch of best paths, a slice of a round. The
-goal is for the longest one: what other sessions wait.
+goal is for the longest one: what other sessions wait. Then the same with tables as of a route server,
+whose routes all have different sets of next hops.
 
-``python -m bench.bench_kernel_turns [--prefixes N] [--sets N]``; exit status 1 if the goal is missed
+``python -m bench.bench_kernel_turns [--prefixes N] [--sets N] [--different N]``; exit status 1 if the
+goal is missed
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from bench.speed import streams
+from reconcilers.kernel.writer.protocol_messages import TrackedAddress
 from speaker.api import InstanceConfig, Multipath, PeerConfig
 from speaker.capability import FourOctetAs, Multiprotocol
 from speaker.engine import Engine
@@ -39,12 +42,17 @@ from speaker.message import KEEPALIVE, Open
 from speaker.nlri import IPV4_UNICAST
 from speaker.peer.actions import SendBestPaths
 from speaker.server.free_memory import bound_collections
-from tests.reconcilers.kernel.reconciler.reconciler_in_memory import NUMBERED, Agent
+from tests.reconcilers.kernel.build import octets
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import NETWORKS, NUMBERED, Agent
 
 GOAL_SECONDS: Final = 0.020
 PIECE: Final = 32 * 1024
 PEERS: Final = ("10.88.0.1", "10.88.0.2")
 ASN: Final = 65001
+GATEWAYS: Final = tuple(
+    tuple(f"10.88.{part}.{n}" for n in range(12, 162)) for part in range(len(PEERS))
+)
+"""Next hops by which each peer announces its table as of a route server: 22,500 different pairs."""
 T = TypeVar("T")
 
 
@@ -54,6 +62,9 @@ class Bench:
     def __init__(self) -> None:
         self._engine = Engine(random.Random(1))  # noqa: S311  jitter
         self._agent = Agent().start()
+        for gateway in (*GATEWAYS[0], *GATEWAYS[1]):
+            address = TrackedAddress(254, octets(gateway))
+            self._agent.writer.own_routes[address] = NETWORKS[254]
         self._longest: tuple[float, str] = (0.0, "")
         self.give(SetInstance(InstanceConfig(name="main", local_asn=65000, router_id="10.0.0.1")))
         self.give(FollowBestPaths(1, "main", Multipath(64)))
@@ -122,26 +133,35 @@ class Bench:
         return seconds
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure; returns 1 if the goal is missed."""
-    parser = argparse.ArgumentParser(
-        prog="bench.bench_kernel_turns", description=__doc__.partition("\n")[0]
-    )
-    parser.add_argument("--prefixes", type=int, default=100_000, metavar="N")
-    parser.add_argument("--sets", type=int, default=20_000, metavar="N", help="attribute sets")
-    args = parser.parse_args(arguments)
+def internet(number: int, prefixes: int, sets: int) -> bytes:
+    """Return a peer's table like that of the Internet."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "table"
+        return streams.table(path, ASN, PEERS[number], prefixes, sets).read_bytes()
+
+
+def route_server(number: int, prefixes: int) -> bytes:
+    """Return a peer's table of prefixes that have, by both peers, different sets of next hops."""
+    gateways = GATEWAYS[number]
+    parts = []
+    for n in range(prefixes):
+        row = n // len(gateways) if number else n
+        wire = streams.attributes([ASN, 100_000 + n], gateways[row % len(gateways)])
+        parts.append(streams.messages(wire, [bytes((24, 20 + (n >> 16), n >> 8 & 255, n & 255))]))
+    return b"".join(parts)
+
+
+def run(name: str, tables: Sequence[bytes]) -> list[float]:
+    """Measure the turns of one pair of tables; returns the seconds of the longest ones."""
     bench = Bench()
     seconds: list[float] = []
-    for number, address in enumerate(PEERS, start=1):
+    for number, (address, table) in enumerate(zip(PEERS, tables, strict=True), start=1):
         bench.connect(number, address)
-        with tempfile.TemporaryDirectory() as directory:
-            path = Path(directory) / "table"
-            table = streams.table(path, ASN, address, args.prefixes, args.sets).read_bytes()
         bench.load(number, table)
-        seconds.append(bench.report(f"table {number}"))
+        seconds.append(bench.report(f"{name} {number}"))
     kernel = bench.kernel.kernel
-    several = sum(len(hops) == len(PEERS) for hops in bench.kernel.routes.values())
-    print(f"{several} routes have both next hops")
+    several = [hops for hops in bench.kernel.routes.values() if len(hops) == len(PEERS)]
+    print(f"{len(several)} routes have both next hops, {len(set(several))} different sets")
     steps: dict[str, Callable[[], object]] = {
         "session lost": lambda: kernel.session_lost("main", PEERS[0]),
         "session restored": lambda: kernel.session_restored("main", PEERS[0]),
@@ -157,6 +177,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bench.reconcile()
         seconds.append(bench.report(step))
     print(f"{len(bench.kernel.routes)} routes are left")
+    return seconds
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure; returns 1 if the goal is missed."""
+    parser = argparse.ArgumentParser(
+        prog="bench.bench_kernel_turns", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("--prefixes", type=int, default=100_000, metavar="N")
+    parser.add_argument("--sets", type=int, default=20_000, metavar="N", help="attribute sets")
+    parser.add_argument(
+        "--different", type=int, default=20_000, metavar="N", help="different sets of next hops"
+    )
+    args = parser.parse_args(arguments)
+    numbers = range(len(PEERS))
+    seconds = run("table", [internet(n, args.prefixes, args.sets) for n in numbers])
+    seconds += run("route server", [route_server(n, args.different) for n in numbers])
     print(f"longest turn {max(seconds) * 1e3:.1f} ms (goal: {GOAL_SECONDS * 1e3:.0f} ms)")
     return int(max(seconds) > GOAL_SECONDS)
 

@@ -2,8 +2,8 @@
 
 A pass goes once through the classes of all instances. What happens meanwhile does not begin it again: a
 further pass follows. Until the last class is resolved all of them lead where they led before, so that
-no route is written by half a pass. Then the classes change set by set: those that shared a set of next
-hops at once, so that the kernel can move its routes by one message.
+no route is written by half a pass. Then the classes change set by set: all classes that shared a set
+of next hops at once, so that the kernel can move their routes by one message.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Resolution:
         self._rest: Iterator[tuple[ForwardingRules, ForwardingClass]] | None = None
         """The classes that the pass still comes to; None without a pass."""
         self._changed: dict[NextHopSet | None, list[ChangedClass]] = {}
-        """What the pass has found, by the next hops of before."""
+        """Classes that lead elsewhere after the pass, by their next hops of before."""
         self.passes = 0
         """The number of passes that have ended."""
 
@@ -75,7 +75,7 @@ class Resolution:
         return self._rest is not None or self._due is not None
 
     def step(self) -> None:
-        """Do a slice of the pass under way, or of the one that is due."""
+        """Do a slice of the pass under way, or of the pass that is due."""
         if self._rest is None:
             if self._due is None:
                 return

@@ -76,6 +76,6 @@ class RoutesOfClasses:
         """Return prefixes without wanted routes that are found, or will be, before the search ends."""
         for classes in (self._present, self._added):
             if some := classes.get((routes, family)):
-                found = set(routes.having(family, some, prefixes))
-                prefixes = [nlri for nlri in prefixes if nlri not in found]
+                later = set(routes.having(family, some, prefixes))
+                prefixes = [nlri for nlri in prefixes if nlri not in later]
         return prefixes

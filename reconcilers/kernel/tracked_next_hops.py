@@ -1,4 +1,4 @@
-"""The next hops that the writer looks up: those of the wanted routes, and those of path selection."""
+"""The next hops that the writer looks up: for the wanted routes, and for path selection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconcilers.model import NextHops
 
 @final
 class TrackedNextHops:
-    """What was last sent to the writer."""
+    """The next hops that were sent to the writer last."""
 
     def __init__(self, routing: TrackedRouting, writer: KernelWriter) -> None:
         self._routing = routing
@@ -41,7 +41,7 @@ class TrackedNextHops:
 
     def resolved(self, resolutions: Iterable[Resolution]) -> None:
         """Take next hops that the writer has resolved; none that it does not look up any more."""
-        self._routing.resolved(one for one in resolutions if one.address in self._sent)
+        self._routing.resolved(each for each in resolutions if each.address in self._sent)
 
     def send(self) -> None:
         """Send the next hops to look up to the writer, if they are others than before."""

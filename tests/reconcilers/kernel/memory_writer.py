@@ -16,6 +16,7 @@ from reconcilers.kernel.writer.protocol_messages import (
     FromWriter,
     KernelRoute,
     Listing,
+    Move,
     NextHopSet,
     Read,
     Reason,
@@ -112,13 +113,7 @@ class MemoryWriter:
     def _written(self, batch: Batch) -> Confirmed:
         failures: list[Failure] = []
         written = 0
-        for old, new in batch.moves:
-            for place, hops in list(self.kernel.items()):
-                if hops == old:
-                    if new is None:
-                        del self.kernel[place]
-                    else:
-                        self.kernel[place] = new
+        self._move(batch.moves)
         for table, octets in batch.removed:
             for nlri in split(octets):
                 self.kernel.pop((table, nlri), None)
@@ -135,6 +130,19 @@ class MemoryWriter:
                         self.kernel.pop((table, nlri), None)
                         failures.append(Failure(reason, 1, "no", (Routes(table, nlri),)))
         return Confirmed(batch.number, 1, tuple(failures), written * self.seconds_per_route)
+
+    def _move(self, moves: Iterable[Move]) -> None:
+        places_of: dict[NextHopSet, list[Place]] = {}
+        for place, hops in self.kernel.items() if moves else ():
+            places_of.setdefault(hops, []).append(place)
+        for old, new in moves:
+            places = places_of.pop(old, [])
+            if new is None:
+                for place in places:
+                    del self.kernel[place]
+            else:
+                self.kernel.update(dict.fromkeys(places, new))
+                places_of.setdefault(new, []).extend(places)
 
     def change(self, reason: Reason, table: RouteTable, nlri: bytes) -> None:
         """Another program changes a route."""

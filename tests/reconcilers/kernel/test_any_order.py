@@ -301,6 +301,9 @@ def test_the_kernel_ends_with_what_is_wanted(steps: list[tuple[object, ...]]) ->
     machine.settle()
     agent, fresh = machine.agent, machine.fresh()
     assert machine.writer.kernel == fresh.writer.kernel
+    for (instance, prefix), after in machine.best.items():
+        if instance == "main" and machine.lost.issuperset(path.peer for path in after.paths):
+            assert prefix not in agent.routes
     assert set(agent.writer.tracked.addresses) >= set(fresh.writer.tracked.addresses)
     assert agent.kernel.installed.failures.counts() == {}
     assert not agent.errors
