@@ -211,7 +211,7 @@ class KernelRoutes(Reconciler):
         self._wake()
 
     def _resolved(self, message: Resolved) -> None:
-        self._tracked.resolved(message.resolutions)
+        self.routing.resolved(message.resolutions)
         self.causes.add(self._unresolved.take()[0])
         self._resolve(networks=False)
 

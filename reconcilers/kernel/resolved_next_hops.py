@@ -50,10 +50,6 @@ class TrackedRouting:
         for address, route in resolutions:
             self._found[address] = route
 
-    def keep(self, tracked: Collection[TrackedAddress]) -> None:
-        """Forget how other next hops are resolved: the writer reports no change of these."""
-        self._found = {each: route for each, route in self._found.items() if each in tracked}
-
     def begin(self) -> None:
         """Begin to collect the next hops to resolve; until `end` the former ones are resolved, too."""
         self._former, self._wanted = self._former | self._wanted, set()

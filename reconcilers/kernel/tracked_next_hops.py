@@ -8,7 +8,7 @@ from typing import final
 from reconcilers.kernel.next_hop_metrics import Metrics, next_hop_metrics
 from reconcilers.kernel.resolved_next_hops import TrackedRouting
 from reconcilers.kernel.writer.port import KernelWriter
-from reconcilers.kernel.writer.protocol_messages import Resolution, Track, TrackedAddress
+from reconcilers.kernel.writer.protocol_messages import Track, TrackedAddress
 from reconcilers.model import NextHops
 
 
@@ -39,16 +39,11 @@ class TrackedNextHops:
         before, self.metrics = self.metrics, metrics
         return metrics != before
 
-    def resolved(self, resolutions: Iterable[Resolution]) -> None:
-        """Take next hops that the writer has resolved; none that it does not look up any more."""
-        self._routing.resolved(each for each in resolutions if each.address in self._sent)
-
     def send(self) -> None:
         """Send the next hops to look up to the writer, if they are others than before."""
         wanted = self._routing.wanted.union(self._of_received)
         if wanted != self._sent:
             self._sent = wanted
-            self._routing.keep(wanted)
             self._writer.send(Track(tuple(sorted(wanted))))
 
     def send_again(self) -> None:

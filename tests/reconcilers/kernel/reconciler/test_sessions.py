@@ -12,10 +12,10 @@ from reconcilers.kernel.forwarding import Forwarding, ForwardingClass, Forwardin
 from reconcilers.kernel.routes_of_classes import LOOKED_AT
 from reconcilers.kernel.state_rows import next_hop_rows
 from reconcilers.kernel.unsettled_moves import SETTLED
-from reconcilers.kernel.writer.protocol_messages import Batch, Move, Track, TrackedAddress
+from reconcilers.kernel.writer.protocol_messages import Batch, Move, Track
 from speaker.api import NO_PATHS, BestPathChange, SelectionEnd, TableBegin, TableEnd
 from speaker.nlri import IPV4_UNICAST, Family
-from tests.reconcilers.kernel.build import internal, octets, path, paths
+from tests.reconcilers.kernel.build import internal, path, paths
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
     KEY,
@@ -264,21 +264,6 @@ def test_events_alone_end_a_pass_and_narrow_the_next_hops_that_the_writer_follow
         agent.kernel.host_changed(NUMBERED)
         followed += [len(m.addresses) for m in agent.writer.sent if isinstance(m, Track)]
     assert followed[-1] == 21
-
-
-def test_a_next_hop_that_was_not_followed_is_looked_up_again() -> None:
-    """The host's route to it may have changed since."""
-    agent = Agent().start().table(TWO, "198.51.100.0/24").change(ONE, PREFIX)
-    agent.change(NO_PATHS, PREFIX, before=ONE)
-    agent.kernel.host_changed(NUMBERED)
-    agent.settle()
-    one = TrackedAddress(254, octets("10.88.0.1"))
-    assert one not in agent.writer.tracked.addresses
-    agent.writer.own_routes[one] = None
-    change = BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, (wire(PREFIX),))
-    agent.kernel.best_paths("main", [change], [change])
-    assert not any(isinstance(message, Batch) for message in agent.writer.sent)
-    assert PREFIX not in agent.settle().routes
 
 
 def test_a_single_change_after_the_loss_of_a_peer_sees_its_route_moved() -> None:
