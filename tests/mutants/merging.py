@@ -187,7 +187,7 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _ISOLATION,
-        "displacing = self._displacing(accepted)",
+        "displacing = self._displacing(agreeing)",
         "displacing = set[ObjectRef]()",
     ),
     (

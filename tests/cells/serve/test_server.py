@@ -130,7 +130,10 @@ def test_an_unknown_peer_is_not_found_and_a_bad_request_is_refused(tmp_path: Pat
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER])):
         (error,) = at_socket(path).get("/v1/routes", {"peer": "tor-9"})["errors"]
-        assert error == {"code": "NotFound", "message": "no peer is called tor-9"}
+        assert error == {
+            "code": "NotFound",
+            "message": "no peer is called tor-9 (did you mean tor-1?)",
+        }
         with pytest.raises(AgentError, match="table is none of available, advertised, received"):
             at_socket(path).get("/v1/routes", {"table": "sent"})
         with pytest.raises(AgentError, match="unknown parameter per"):
