@@ -55,6 +55,9 @@ class ClusterLoop:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(2.0)
         if not self._thread.is_alive():
+            # A connection that was aborted in the last turn is closed in the next one.
+            self._loop.run_until_complete(asyncio.sleep(0))
+            self._loop.run_until_complete(asyncio.sleep(0))
             self._loop.close()
 
     def run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
