@@ -6,16 +6,14 @@ It has the spans of all traces, whatever part of them is sampled for a collector
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import difflib
 import importlib
-import ipaddress
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 
@@ -23,6 +21,7 @@ from cells.api.model import SpanItem
 from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
 from cells.hive import Wiring
 from cells.hive.lifecycle import Lifecycle
+from cells.nearest_prefixes import NEAREST, nearest_prefixes, network_of
 from cells.observability.process_attributes import UnsampledSpans
 from cells.options import SpansOptions
 
@@ -30,13 +29,8 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 MAX_SPANS: Final = 500
 """Spans of one answer."""
-NEAREST: Final = 3
-"""Prefixes or objects that are named in place of an unknown one."""
-NEAR_BITS: Final = 8
-"""Leading bits that a prefix has to have in common with an unknown one to be named."""
 SLICE: Final = 100
 """Prefixes or objects that are compared in a turn of the loop."""
 
@@ -174,28 +168,10 @@ def _found(recent: RecentSpans, target: str) -> Iterator[Sequence[SpanItem]]:
 
 
 def _nearest(target: str, names: Iterable[str]) -> list[str]:
-    """Return similar names, or of a prefix the prefixes with the most leading bits of it."""
-    wanted = _network(target)
-    if wanted is None:
+    """Return similar names, or of a prefix the nearest prefixes."""
+    if network_of(target) is None:
         return difflib.get_close_matches(target, names, n=NEAREST)
-    networks = {name: network for name in names if (network := _network(name)) is not None}
-    bits = {name: _shared_bits(wanted, network) for name, network in networks.items()}
-    return sorted(
-        (name for name in bits if bits[name] >= NEAR_BITS), key=lambda name: (-bits[name], name)
-    )[:NEAREST]
-
-
-def _network(text: str) -> Network | None:
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_network(text, strict=False)
-    return None
-
-
-def _shared_bits(one: Network, other: Network) -> int:
-    if one.version != other.version:
-        return 0
-    differs = int(one.network_address) ^ int(other.network_address)
-    return min(one.prefixlen, other.prefixlen, one.max_prefixlen - differs.bit_length())
+    return nearest_prefixes(target, names)
 
 
 WIRING = Wiring(

@@ -6,19 +6,15 @@ The nearest prefixes are of one agent, or of all nodes: each is searched on its 
 from __future__ import annotations
 
 import argparse
-import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from cells.nearest_prefixes import NEAREST, nearest_prefixes, network_of
 from waggle import output
 from waggle.route_filter import given_filters
 
 Query: TypeAlias = dict[str, str | None]
 
-NEAREST: Final = 3
-"""Number of known prefixes named in the error for an unknown prefix."""
-NEAR_BITS: Final = 8
-"""Leading bits that a prefix has to have in common with an unknown one to be named."""
 COMPARED_ROUTES: Final = 10_000
 """In a table with more routes an unknown prefix has no near ones."""
 FAMILIES: Final = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
@@ -35,11 +31,8 @@ class RouteSelection(NamedTuple):
 
 def family_of(text: str) -> str | None:
     """Return the family of a prefix or address; None for another text."""
-    try:
-        version = ipaddress.ip_network(text, strict=False).version
-    except ValueError:
-        return None
-    return FAMILIES[f"ipv{version}"]
+    network = network_of(text)
+    return None if network is None else FAMILIES[f"ipv{network.version}"]
 
 
 class Nearest(NamedTuple):
@@ -58,7 +51,7 @@ def nearest(query: Query, read: Callable[[Query], Mapping[str, Any]]) -> Nearest
     every: Query = {**query, "prefix": None, "family": family_of(address)}
     answer = read({**every, "limit": str(COMPARED_ROUTES)})
     items = () if answer.get("truncated") else answer["items"]
-    return Nearest(near=frozenset(_near(address, (item["prefix"] for item in items))))
+    return Nearest(near=frozenset(nearest_prefixes(address, (item["prefix"] for item in items))))
 
 
 def hint(prefix: str, of_nodes: Iterable[Nearest]) -> str:
@@ -68,23 +61,8 @@ def hint(prefix: str, of_nodes: Iterable[Nearest]) -> str:
     matches = sorted({p for of in known for p in of.matches}, key=output.address_order)
     if matches:
         return f"; the longest match of {address}: {', '.join(matches[:NEAREST])}"
-    near = _near(address, {p for of in known for p in of.near})
+    near = nearest_prefixes(address, {p for of in known for p in of.near})
     return f"; the nearest: {', '.join(near)}" if near else ""
-
-
-def _near(address: str, prefixes: Iterable[str]) -> list[str]:
-    """Return the prefixes with the most leading bits of an address, nearest first."""
-    wanted = ipaddress.ip_address(address)
-    shared: dict[str, int] = {}
-    for prefix in set(prefixes):
-        network = ipaddress.ip_network(prefix, strict=False)
-        differs = int(wanted) ^ int(network.network_address)
-        bits = min(network.prefixlen, wanted.max_prefixlen - differs.bit_length())
-        if bits >= NEAR_BITS:
-            shared[prefix] = bits
-    return sorted(shared, key=lambda prefix: (-shared[prefix], output.address_order(prefix)))[
-        :NEAREST
-    ]
 
 
 def no_routes(

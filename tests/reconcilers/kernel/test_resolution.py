@@ -309,7 +309,7 @@ def test_a_class_that_comes_during_a_pass_keeps_its_set_from_being_moved() -> No
 
 @pytest.mark.usefixtures("ten_classes_of_a_slice")
 def test_a_class_whose_next_hops_are_looked_up_keeps_its_routes() -> None:
-    """A host's VRF with another table: the kernel is to be asked again."""
+    """A host's VRF with another table: the kernel is to be queried again."""
     passes = Passes()
     (before,) = passes.have(BOTH)
 
