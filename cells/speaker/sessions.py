@@ -122,7 +122,7 @@ class Sessions:
         changed = [
             row
             for row in rows
-            if not _same(self.table.get(snapshot, (row.instance, row.peer)), row)
+            if self.table.get(snapshot, (row.instance, row.peer)) != row
         ]
         if not changed:
             return
@@ -182,10 +182,3 @@ class Sessions:
         for name in self._instances - present:
             self._health.scope(name).remove()
         self._instances = present
-
-
-def _same(old: Session | None, new: Session) -> bool:
-    """Compare, except for the rounding of a time translated from another clock."""
-    if old is None or abs(old.since - new.since) >= 0.5:
-        return False
-    return msgspec.structs.replace(old, since=new.since) == new

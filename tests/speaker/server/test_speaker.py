@@ -18,6 +18,7 @@ from opentelemetry.trace import SpanContext
 from speaker.api import (
     ESTABLISHED,
     BestPathChange,
+    BmpCollector,
     InstanceConfig,
     PathDown,
     PeerConfig,
@@ -523,5 +524,45 @@ def test_the_loss_of_a_path_is_published_before_the_call_returns() -> None:
             (lost,) = (event for event in p.events if isinstance(event, StateChanged))
             assert (lost.peer, lost.old) == ("b", ESTABLISHED)
             assert lost.new != ESTABLISHED
+
+    asyncio.run(main())
+
+
+class Clocks:
+    """A monotonic clock and Unix time, and how long the process waits between two readings."""
+
+    def __init__(self) -> None:
+        self.now, self.ahead, self.wait = 1000.0, 1_700_000_000.0, 0.0
+
+    def clock(self) -> float:
+        self.now += self.wait
+        return self.now
+
+    def wall_clock(self) -> float:
+        self.now += self.wait
+        return self.now + self.ahead
+
+
+def test_a_time_of_the_past_depends_on_no_wait_between_two_clocks() -> None:
+    clocks = Clocks()
+    speaker = Speaker(clock=clocks.clock, wall_clock=clocks.wall_clock)
+    speaker.set_instance(InstanceConfig(name=NAME, local_asn=65001, router_id="192.0.2.1"))
+    config = PeerConfig(name="b", address=B, peer_asn=65002, passive=True, import_="all")
+    speaker.set_peer(NAME, config)
+    speaker.set_collectors([BmpCollector(name="c", address=B, port=1)])
+
+    def since() -> list[float]:
+        return [item.since for item in (*speaker.peers(), *speaker.collectors())]
+
+    async def main() -> None:
+        await speaker.start()
+        before = since()
+        for wait in (0.0, 0.3, 0.0, 20.0, 0.004):
+            clocks.wait = wait
+            assert since() == before, wait
+        # A step of the clock is one: the times are those of the clock as it is now.
+        clocks.wait, clocks.ahead = 0.0, clocks.ahead + 30
+        assert since() == [item + 30 for item in before]
+        await speaker.stop()
 
     asyncio.run(main())
