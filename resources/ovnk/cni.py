@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from resources.addresses import canonical_prefix
-from resources.errors import INVALID_JSON
+from resources.decimal_numbers import decimal_number
+from resources.errors import INVALID_JSON, shortened
 from resources.meta import Struct
 
 PLUGIN: Final = "ovn-k8s-cni-overlay"
@@ -94,10 +95,12 @@ def _subnet(text: str, layer3: bool) -> ClusterSubnet:
     length = int(prefix.rpartition("/")[2])
     version, longest = (6, 128) if ":" in prefix else (4, 32)
     if len(parts) > 3 or (len(parts) == 3 and not layer3):
-        raise ValueError(f"{text!r} is not a subnet")
+        raise ValueError(f"{shortened(text)} is not a subnet")
     if not layer3:
         return ClusterSubnet(prefix, None)
     host = parts[2] if len(parts) == 3 else str(_DEFAULT_LENGTH[version])
-    if not (host.isascii() and host.isdigit()) or not length < int(host) <= longest:
-        raise ValueError(f"{text!r}: {host!r} is not the length of a host's subnet")
-    return ClusterSubnet(prefix, int(host))
+    host_length = decimal_number(host, longest)
+    if host_length is None or host_length <= length:
+        reason = f"{shortened(host)} is not the length of a host's subnet"
+        raise ValueError(f"{shortened(text)}: {reason}")
+    return ClusterSubnet(prefix, host_length)

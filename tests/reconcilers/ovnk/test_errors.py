@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from reconcilers.ovnk import generate_node
+from reconcilers.model import ObjectRef
+from reconcilers.ovnk import attached_networks, generate_node
+from resources.ovnk.cni import CniConfig, parse_cni
 from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
@@ -350,6 +352,60 @@ def test_a_wrong_annotation_stops_no_other_route_advertisements(text: str) -> No
     assert "w9" in found.message
     assert len(found.message) < 2000
     assert cluster.condition("egress").reason == "Accepted"
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["9" * 5000, "100000", "-1", "x", "", "\u0667", "7.0", "1e999"],
+    ids=lambda text: ascii(text[:16]),
+)
+@pytest.mark.parametrize("name", ["a-name-of-sixteen", "default"])
+def test_a_network_id_that_is_no_number_is_a_problem_of_the_attachment(
+    name: str, number: str
+) -> None:
+    broken = attachment(name, "10.62.0.0/16/24", number=number)
+    cluster = Cluster(W1, source(), RED, broken, advertisements(**OF_RED))
+    intent = cluster.operate()
+    (problem,) = intent.problems
+    assert problem.objects == (ObjectRef("NetworkAttachmentDefinition", f"{name}-ns", name),)
+    assert problem.field == "metadata.annotations[k8s.ovn.org/network-id]"
+    assert "is not a number from 0 to 99999" in problem.message
+    assert len(problem.message) < 200
+    assert cluster.condition().reason == "Accepted"
+    assert {o.object.name for o in intent.annotations} == {"red"}
+
+
+def test_a_network_that_has_no_number_yet_is_no_problem() -> None:
+    waiting = attachment("a-name-of-sixteen", "10.62.0.0/16/24")
+    del waiting["metadata"]["annotations"]["k8s.ovn.org/network-id"]
+    intent = Cluster(W1, source(), waiting, advertisements(**OF_RED)).operate()
+    assert intent.problems == ()
+    assert [one.reason for one in intent.conditions] == ["ConfigurationPending"]
+
+
+def test_a_defect_with_an_attachment_keeps_its_routes_and_stops_no_other_object(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def parse(text: str) -> CniConfig | str:
+        if "10.62" in text:
+            raise RuntimeError("a defect")
+        return parse_cni(text)
+
+    blue = attachment("blue", "10.62.0.0/16/24", labels={"export": "blue"})
+    of_blue = json.loads(json.dumps(CLUSTER_NETWORKS).replace("yes", "blue"))
+    w1 = node("w1", {**SUBNETS, "cluster_udn_blue": ["10.62.3.0/24"]})
+    rows = advertisements(**OF_RED), advertisements("of-blue", networkSelectors=[of_blue])
+    cluster = Cluster(w1, source(), RED, blue, *rows)
+    cluster.write()
+    before = cluster.generated()
+    monkeypatch.setattr(attached_networks, "parse_cni", parse)
+    intent = cluster.write()
+    (problem,) = intent.problems
+    assert (problem.objects[0].name, "a defect" in problem.message) == ("blue", True)
+    assert cluster.condition("of-blue").reason == "ConfigurationError"
+    assert cluster.condition("north").reason == "Accepted"
+    assert cluster.generated() == before
+    assert {name.split("/")[0] for name in before} == {"north", "of-blue"}
 
 
 def test_400_subnets_and_1000_networks() -> None:
