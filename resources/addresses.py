@@ -12,6 +12,7 @@ import socket
 from collections.abc import Iterator
 from typing import Final
 
+from resources.decimal_numbers import decimal_number
 from resources.errors import FieldError, shortened
 
 _ZONE = re.compile(r"[!-$&-.0-9;-~]{1,15}")
@@ -74,6 +75,16 @@ def canonical_prefix(text: str) -> str:
     if network.network_address != address:
         raise ValueError(f"{shortened(text)} has host bits set; the prefix is {network}")
     return str(network)
+
+
+def parsed_interface(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
+    """Return an address with a prefix length, as of an interface. Raises `ValueError`."""
+    base, _, length = text.partition("/")
+    address = ipaddress.ip_address(canonical_address(base))
+    bits = decimal_number(length, address.max_prefixlen)
+    if bits is None:
+        raise ValueError(f"{shortened(text)}: {shortened(length)} is not a prefix length")
+    return ipaddress.ip_interface((address, bits))
 
 
 def _is_dotted_quad(text: str) -> bool:

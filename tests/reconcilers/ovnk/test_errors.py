@@ -337,24 +337,6 @@ def test_a_broken_attachment_is_a_problem_and_no_network(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "7", '{"default": 7}', '{"default": [7]}', "x" * 2**20, '{"default": ' + DEEP],
-    ids=lambda text: text[:16],
-)
-def test_a_wrong_annotation_stops_no_other_route_advertisements(text: str) -> None:
-    broken = node("w9", text, "10.88.0.19/24")
-    row = advertisements(
-        "egress", **EIP, nodeSelector={"matchLabels": {"kubernetes.io/hostname": "w1"}}
-    )
-    cluster = Cluster(W1, broken, source(), row, advertisements("north"))
-    found = cluster.condition("north")
-    assert found.reason == "ConfigurationError"
-    assert "w9" in found.message
-    assert len(found.message) < 2000
-    assert cluster.condition("egress").reason == "Accepted"
-
-
-@pytest.mark.parametrize(
     "number",
     ["9" * 5000, "100000", "-1", "x", "", "\u0667", "7.0", "1e999"],
     ids=lambda text: ascii(text[:16]),
