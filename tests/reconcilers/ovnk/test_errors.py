@@ -39,6 +39,10 @@ EVPN = {"transport": "evpn", "evpn": {"vtep": "fabric", "ipVRF": {"vni": 5200}}}
 OF_VRF = source(
     "spine", {"asn": 64710, "vrf": "red", "neighbors": [{"address": "172.31.1.1", "asn": 1}]}
 )
+PRIMARY_NETWORKS: dict[str, Any] = {
+    "networkSelectionType": "PrimaryUserDefinedNetworks",
+    "primaryUserDefinedNetworkSelector": {"namespaceSelector": {}, "networkSelector": {}},
+}
 ERROR, PENDING = "ConfigurationError", "ConfigurationPending"
 
 
@@ -110,6 +114,20 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
     ),
     ("3", Cluster(W1, source(), advertisements(**OF_RED)), PENDING, ["no networks selected"]),
     (
+        "4",
+        Cluster(W1, source(), RED, advertisements(networkSelectors=[PRIMARY_NETWORKS])),
+        ERROR,
+        ["PrimaryUserDefinedNetworks", "networkSelectionType"],
+    ),
+    (
+        "4 unknown",
+        Cluster(
+            W1, source(), RED, advertisements(networkSelectors=[{"networkSelectionType": "All"}])
+        ),
+        ERROR,
+        ["'All'", "networkSelectionType"],
+    ),
+    (
         "5",
         Cluster(
             W1,
@@ -155,6 +173,12 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
         ["mp7-udn-vrf", "a-name-of-sixteen"],
     ),
     ("9", evpn(advertisements(targetVRF="", **OF_RED)), ERROR, ["red", "auto"]),
+    (
+        "10",
+        Cluster(W1, source(), advertisements(nodeSelector={"matchLabels": {"zone": "a"}})),
+        ERROR,
+        ["spec.nodeSelector", "has to be empty"],
+    ),
     (
         "11",
         Cluster(W1, source(), advertisements(**EIP, nodeSelector={"matchLabels": {"zone": "a"}})),
@@ -276,6 +300,12 @@ def test_an_error_names_what_is_wrong(cluster: Cluster, reason: str, texts: list
     assert (found.status, found.reason) == (False, reason)
     assert [text for text in texts if text not in found.message] == []
     assert [one for one in intent.generated if one.object.kind == "FRRConfiguration"] == []
+
+
+def test_every_error_of_the_controller_has_a_case() -> None:
+    """All numbers of OVN-Kubernetes' table; 16 is a part of 15."""
+    numbers = {int(name.split()[0]) for name, *_ in CASES if name[0].isdigit()}
+    assert numbers == set(range(1, 26)) - {16}
 
 
 def _documented() -> list[re.Pattern[str]]:
