@@ -277,6 +277,12 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
         ["leaf-w1", "10.9.0.1/99"],
     ),
     (
+        "25 an uplink with a zone",
+        uplink("leaf", {"ipAddresses": ["fe80::1%eth0/64"], "conditions": READY}),
+        ERROR,
+        ["leaf-w1", "fe80::1%eth0/64"],
+    ),
+    (
         "a name that is no label",
         Cluster(W1, source(), advertisements("n" * 64)),
         ERROR,
