@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from reconcilers.model import Generated, ObjectRef, Problem
+from resources.addresses import interface_errors
 from resources.core import Namespace
 from resources.decimal_numbers import decimal_number
 from resources.errors import shortened
@@ -132,9 +133,14 @@ def default_attachment(attachment: Attachment, advertisers: str) -> Generated:
     return Generated(ref, owner, content)
 
 
+def has_vrf_of_name(cluster_network: str) -> bool:
+    """True if the VRF of an attached network has the name of its ClusterUserDefinedNetwork."""
+    return len(cluster_network) <= LONGEST_VRF and cluster_network != DEFAULT
+
+
 def vrf_name(cluster_network: str, network_id: str) -> str | None:
     """Return the VRF of an attached network; None where its number is not known and is needed."""
-    if len(cluster_network) <= LONGEST_VRF and cluster_network != DEFAULT:
+    if has_vrf_of_name(cluster_network):
         return cluster_network
     number = decimal_number(network_id, HIGHEST_NETWORK_ID)
     return None if number is None else f"mp{number}-udn-vrf"
@@ -197,6 +203,11 @@ def _network(
         problems.append(Problem((ref,), "spec.config", config))
         return None
     if config.type != PLUGIN:
+        return None
+    errors = interface_errors(owner, "metadata.ownerReferences") if has_vrf_of_name(owner) else ()
+    for error in errors:
+        # The name is a part of FRR's configuration text, and no API server checks it here.
+        problems.append(Problem((ref,), error.path, error.message))
         return None
     annotations = row.metadata.annotations
     name = annotations.get(names.NETWORK_NAME) or config.name

@@ -15,6 +15,7 @@ from resources.addresses import canonical_prefix
 from resources.decimal_numbers import decimal_number
 from resources.errors import INVALID_JSON, shortened
 from resources.meta import Struct
+from resources.ovnk.evpn import is_route_target
 
 PLUGIN: Final = "ovn-k8s-cni-overlay"
 """The type of OVN-Kubernetes' CNI plugin."""
@@ -30,6 +31,12 @@ class CniVrf(Struct, frozen=True):
 
     vni: Annotated[int, Meta(ge=1, le=16777215)]
     route_target: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the route target: no API server does. Raises ValueError."""
+        if self.route_target and not is_route_target(self.route_target):
+            text = shortened(self.route_target)
+            raise ValueError(f"{text} is not a route target such as 65000:100")
 
 
 class CniEvpn(Struct, frozen=True):

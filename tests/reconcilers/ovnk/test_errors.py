@@ -393,6 +393,37 @@ def test_a_network_id_that_is_no_number_is_a_problem_of_the_attachment(
     assert {o.object.name for o in intent.annotations} == {"red"}
 
 
+LINES = "65000:1\n!\nrouter bgp 64710\n no neighbor 10.88.0.1"
+"""A text of FRR with more lines than one."""
+
+
+@pytest.mark.parametrize("name", ["a\nno router", "a b", "a/b", "..", "", "a%b"])
+def test_a_network_whose_name_is_that_of_no_vrf_is_a_problem_of_the_attachment(name: str) -> None:
+    broken = attachment("blue", "10.62.0.0/16/24")
+    broken["metadata"]["ownerReferences"][0]["name"] = name
+    cluster = Cluster(W1, source(), RED, broken, advertisements(**OF_RED))
+    (problem,) = cluster.operate().problems
+    assert problem.objects == (ObjectRef("NetworkAttachmentDefinition", "blue-ns", "blue"),)
+    assert problem.field == "metadata.ownerReferences"
+    assert cluster.condition().reason == "Accepted"
+
+
+@pytest.mark.parametrize("target", [LINES, "65000:1\n", "65000", "x", "1" * 5000 + ":1"])
+@pytest.mark.parametrize("vrf", ["macVRF", "ipVRF"])
+def test_a_text_that_is_no_route_target_is_a_problem_of_the_attachment(
+    vrf: str, target: str
+) -> None:
+    config = {**EVPN, "evpn": {"vtep": "fabric", vrf: {"vni": 5200, "routeTarget": target}}}
+    broken = attachment("blue", "10.62.0.0/16/24", config=config)
+    cluster = evpn(attachment("red", "10.61.0.0/16/24", config=EVPN))
+    cluster.put(annotated("vteps", '{"fabric": {"ips": ["100.72.0.11"]}}'), broken)
+    (problem,) = cluster.operate().problems
+    assert (problem.objects[0].name, problem.field) == ("blue", "spec.config")
+    assert "is not a route target" in problem.message
+    assert len(problem.message) < 300
+    assert cluster.condition().reason == "Accepted"
+
+
 def test_a_network_that_has_no_number_yet_is_no_problem() -> None:
     waiting = attachment("a-name-of-sixteen", "10.62.0.0/16/24")
     del waiting["metadata"]["annotations"]["k8s.ovn.org/network-id"]
