@@ -53,7 +53,7 @@ class Planned(msgspec.Struct):
     after: NodeState
     problems: list[Json]
     rendered_problems: tuple[list[Json], list[Json]]
-    """Those of render before the step and after it."""
+    """The problems of render before the step and after it."""
     kernel: Json
     """``kernel`` and ``notInstalled`` of render after the step."""
 

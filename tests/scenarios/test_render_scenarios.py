@@ -182,7 +182,7 @@ def answer(
 def check_sentence(
     made: CompiledManifests, sentence: str, prefix: str, verdicts: Iterable[RouteExplanation]
 ) -> None:
-    """Check the sentence that nothing has a prefix, and the nearest ones that it names."""
+    """Check the sentence that nothing has a prefix, and the nearest prefixes in it."""
     node = made.settings.node
     begins = f"nothing that node {node} could advertise contains {prefix}"
     before, _, nearest = sentence.partition("; the nearest: ")

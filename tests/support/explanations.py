@@ -144,7 +144,7 @@ class Explained:
                 self.check_obstacle(verdict)
 
     def check_origins(self, verdicts: Sequence[RouteExplanation]) -> None:
-        """Check that each object that a route has as an origin is one that is explained."""
+        """Check that each object that a route has as an origin is explained."""
         explained: dict[object, set[ObjectRef]] = {}
         for verdict in verdicts:
             for nlri in verdict.advertised:
