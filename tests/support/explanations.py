@@ -1,7 +1,7 @@
 """What an explanation of a scenario's step has to be, by the objects as they are written.
 
-An advertised prefix leads over the rule of the route that is sent to an object that has the prefix; one
-that is not has a sentence of its reason, which names rules and labels that are there.
+An advertised prefix leads over the rule of the route that is sent to an object that has the prefix; any
+other prefix has a sentence of its reason, which names rules and labels that are there.
 """
 
 from __future__ import annotations
