@@ -12,7 +12,7 @@ before ordinary processes, as it stands for another machine. Meanwhile there are
 Reported are the sessions that were lost at either end, the gaps between the packets that the neighbor
 received, by the kernel's time of their arrival, the longest gap and the lateness by waggle-bfd's own
 account; first with SCHED_FIFO, whose goal is no loss (exit status 1 otherwise), then without. Each load
-has its number of runs; one that ends of an error was no load, and the exit status is 1. As root:
+has its number of runs; a load that ends of an error was none, and the exit status is 1. As root:
 
 ``python -m bench.bench_bfd_load [--seconds N] [--neighbor NAME] [--load NAME] [--scheduling NAME]``
 """
@@ -131,7 +131,7 @@ class MemoryGroup:
 
 @dataclasses.dataclass
 class Runs:
-    """What became of a program of a load, which was started again whenever it had ended."""
+    """The runs of a program of a load, which was started again whenever it had ended."""
 
     load: str
     started: int = 0
@@ -140,7 +140,7 @@ class Runs:
     out_of_memory: int = 0
     """Runs that the kernel ended, of a program that leaves no memory."""
     error: str = ""
-    """The end of a run that was no load any more; no other one was started."""
+    """The end of a run that was no load any more, after which there was no other run."""
 
     def ended(self, status: int, output: bytes) -> None:
         """Judge a run that has ended by itself."""

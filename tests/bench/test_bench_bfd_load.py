@@ -1,4 +1,4 @@
-"""The loads of the bench of BFD under load: each runs, and one that ends of an error is none."""
+"""The loads of the bench of BFD under load: each runs, and a load that ends of an error is none."""
 
 from __future__ import annotations
 
