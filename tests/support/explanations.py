@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -98,6 +99,7 @@ HAS: Final = re.compile(
     r"; (?:node |\w+/)(?:\S+/)?(?P<name>\S+) has "
     r"(?:no label (?P<lacks>[^\s;]+)|(?P<key>\S+?)=(?P<value>[^\s;]*))"
 )
+OF_TYPE: Final = re.compile(r"it has no address of type (\w+)")
 OF_OBJECT: Final = ("io.kubernetes.service.", "io.cilium.")
 """How the labels begin that selectors see, and objects do not have."""
 
@@ -263,6 +265,13 @@ class Explained:
             assert exists(self._made, ref), (ref, verdict)
         if verdict.reason != "LeftOut" and verdict.rule is not None and named:
             assert verdict.rule in named, verdict
+        if verdict.reason == "LocalPreferenceConflict":
+            assert verdict.rule is not None
+            assert verdict.rule.name in re.split(r"\W+", verdict.message), verdict
+        wanted = OF_TYPE.match(verdict.message)
+        if wanted is not None and verdict.rule is not None:
+            rule = json.dumps([*self._documents(verdict.rule)])
+            assert f'"{wanted[1]}"' in rule, (verdict, "the rule is not about such addresses")
         for has in HAS.finditer(verdict.message):
             labels = self._labels(has["name"])
             if has["lacks"] is not None:
