@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from statedb import Key, Table, WriteTxn
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 def replace_all(txn: WriteTxn, table: Table[T], rows: Iterable[T]) -> int:
     """Replace the rows of a table by these, writing differences only; returns their number."""
-    key_of = table.primary.key or (lambda row: next(iter(table.primary.keys(row))))
+    key_of = _key_of(table)
     wanted: dict[Key, T] = {key_of(row): row for row in rows}
     if not table.count(txn):
         if wanted:
@@ -29,3 +29,16 @@ def replace_all(txn: WriteTxn, table: Table[T], rows: Iterable[T]) -> int:
             table.upsert(txn, row)
             changes += 1
     return changes
+
+
+def replace_some(txn: WriteTxn, table: Table[T], gone: Iterable[T], new: Iterable[T]) -> None:
+    """Delete some rows of a table, and write others: differences that the caller has found."""
+    key_of = _key_of(table)
+    for row in gone:
+        table.delete(txn, key_of(row))
+    for row in new:
+        table.upsert(txn, row)
+
+
+def _key_of(table: Table[T]) -> Callable[[T], Key]:
+    return table.primary.key or (lambda row: next(iter(table.primary.keys(row))))

@@ -12,6 +12,7 @@ from opentelemetry import trace
 
 from cells.hive import Health
 from cells.hive.jobs import Jobs
+from cells.hive.rounds import in_slices
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from reconcilers.kernel.deferral import Deferral
@@ -120,8 +121,8 @@ class BestPathFollower:
             items = reader.take()
             if span.is_recording():
                 _describe(span, instance, [i for i in items if isinstance(i, BestPathChange)])
-            self._kernel.causes.add([span.get_span_context()])
-            self._kernel.best_paths(instance, items, urgent)
+            if self._kernel.best_paths(instance, items, urgent):
+                self._kernel.causes.add([span.get_span_context()])
 
 
 def _describe(span: trace.Span, instance: str, changes: Sequence[BestPathChange]) -> None:
@@ -182,12 +183,11 @@ class NextHopFollower:
     async def _run(self) -> None:
         tables = (self._intent.next_hops, self._intent.instances)
         sources = (table.observable for table in tables)
-        with Signal(*sources, self._kernel.metrics_changed) as signal:
+        with Signal(*sources, self._kernel.metrics_due) as signal:
             while True:
                 await signal.wait()
                 rows = self._intent.next_hops.all(self._database.snapshot())
-                self._kernel.next_hops_received(rows)
-                self._give(self._kernel.metrics)
+                self._give(await in_slices(self._kernel.select(rows)))
 
     def _give(self, metrics: Metrics) -> None:
         # A new instance has no metrics, whatever one of its name had.

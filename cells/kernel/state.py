@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, zip_longest
 from typing import Final
 
 from cells.hive.jobs import Jobs
+from cells.hive.rounds import in_slices
 from cells.hive.signal import Signal
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.state_rows import next_hop_rows, settings_row, table_rows
+from reconcilers.kernel_state import KernelNextHops
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
-from resources.row_updates import replace_all
+from resources.row_updates import replace_all, replace_some
 from statedb import Database
 
 INTERVAL_SECONDS: Final = 2.0
 """Between two writes: numbers of routes change with every batch."""
+SLICE_ROWS: Final = 250
+"""Rows of next hops that are compared, or removed and written, in a turn: some milliseconds."""
 
 
 class KernelState:
@@ -39,20 +46,39 @@ class KernelState:
         with Signal(self._kernel.changed) as signal:
             while True:
                 await signal.wait()
-                self.write()
+                await in_slices(self.write())
                 await asyncio.sleep(INTERVAL_SECONDS)
 
-    def write(self) -> None:
-        """Write what differs."""
+    def write(self) -> Slices[None]:
+        """Write what differs, in slices: a route server announces very many sets of next hops."""
         wanted, installed, withheld = (
             self._kernel.wanted_tables,
             self._kernel.installed,
             self._kernel.withheld,
         )
-        tables, next_hops = self._intent.kernel_tables, self._intent.kernel_next_hops
-        settings = self._intent.kernel_settings
-        with self._database.write(tables, next_hops, settings) as txn:
+        tables, settings = self._intent.kernel_tables, self._intent.kernel_settings
+        with self._database.write(tables, settings) as txn:
             rows = table_rows(wanted, installed, withheld, self._options.protocol)
             replace_all(txn, tables, rows)
-            replace_all(txn, next_hops, next_hop_rows(wanted))
             replace_all(txn, settings, (settings_row(self._options, wanted, installed),))
+        table = self._intent.kernel_next_hops
+        new: set[KernelNextHops] = set()
+        for some in _pieces(next_hop_rows(wanted)):
+            new.update(some)
+            yield
+        gone: list[KernelNextHops] = []
+        for some in _pieces(table.all(self._database.snapshot())):
+            gone += [row for row in some if row not in new]
+            new.difference_update(some)
+            yield
+        for deleted, written in zip_longest(_pieces(gone), _pieces(new), fillvalue=()):
+            with self._database.write(table) as txn:
+                replace_some(txn, table, deleted, written)
+            yield
+
+
+def _pieces(rows: Iterable[KernelNextHops]) -> Iterator[Sequence[KernelNextHops]]:
+    """Yield the rows of next hops, a slice of them at a time."""
+    rest = iter(rows)
+    while some := list(islice(rest, SLICE_ROWS)):
+        yield some

@@ -383,7 +383,7 @@ class InstalledRoutes:
         failed_routes = sum(len(split(r.prefixes)) for f in message.failures for r in f.routes)
         self.spans.end(message.number, failed_routes, message.seconds)
         self._send()
-        if message.failures or self.has_room:
+        if message.failures or (self.has_room and not batch.urgent):
             self._on_change()
 
     def _fail(self, failure: Failure, batch: _InFlight) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from reconcilers.kernel.next_hops import is_link_local, is_of_host
-from reconcilers.kernel.routing import DEFAULT_VRF, NotKnown, Routing
-from reconcilers.model import NextHops
+from reconcilers.kernel.routing import NotKnown, Routing
 from speaker.api import UNREACHABLE
 
 Metrics: TypeAlias = dict[str, dict[str, int]]
@@ -16,22 +15,18 @@ Metrics: TypeAlias = dict[str, dict[str, int]]
 
 
 def next_hop_metrics(
-    rows: Iterable[NextHops], vrfs: Mapping[str, str], routing: Routing, before: Metrics
-) -> Metrics:
-    """Return the metrics of received next hops of instances, for route selection.
+    addresses: Iterable[str], vrf: str, routing: Routing, before: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the metrics of next hops that a peer has announced, for route selection.
 
     A next hop whose route is not known yet has that of ``before``.
     """
-    metrics: Metrics = {name: {} for name in vrfs}
-    for row in rows:
-        if row.instance not in vrfs:
-            continue
-        of_instance, known = metrics[row.instance], before.get(row.instance, {})
-        for text in row.addresses:
-            metric = _metric(text, vrfs[row.instance] or DEFAULT_VRF, routing)
-            metric = known.get(text, 0) if metric is None else metric
-            if metric:
-                of_instance[text] = metric
+    metrics = {}
+    for text in addresses:
+        metric = _metric(text, vrf, routing)
+        metric = before.get(text, 0) if metric is None else metric
+        if metric:
+            metrics[text] = metric
     return metrics
 
 

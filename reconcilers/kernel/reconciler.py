@@ -87,13 +87,14 @@ class KernelRoutes(Reconciler):
         self._unresolved = TraceLinks()
         """The spans of rounds that wait until the kernel has looked up next hops."""
         self._changes: Subject[object] = Subject()
+        self._due: Subject[object] = Subject()
         self.description = Description(
             name="kernel-routes",
             order=50,
             tables=("instances", "peers", "routes"),
             target="kernel",
             summary="routing tables of the kernel: received routes",
-            stream=self._changes,
+            stream=self._due,
         )
         self._database = database
         self._intent = intent
@@ -111,7 +112,8 @@ class KernelRoutes(Reconciler):
         """Routes of an earlier process that no peer has announced yet; None before they are known."""
         self.compared = False
         """Whether a round compared the kernel with the intent: before it is compiled none does."""
-        self.metrics_changed: Subject[None] = Subject()
+        self.metrics_due: Subject[None] = Subject()
+        """Emits when the metrics of received next hops may be others: `select`."""
         self.withheld = WithheldRoutes(self._wake)
         self._whole = False
         """Whether all tables are to be compared."""
@@ -127,10 +129,11 @@ class KernelRoutes(Reconciler):
 
     @property
     def changed(self) -> Observable[object]:
-        """Emits when the reconciler of the kernel's routes has something to do."""
+        """Emits when routes that are wanted or installed have changed, or may be reconciled."""
         return self._changes
 
     def _wake(self) -> None:
+        self._due.on_next(None)
         self._changes.on_next(None)
 
     def origins(self, paths: PathSet) -> tuple[ObjectRef, ...]:
@@ -145,44 +148,46 @@ class KernelRoutes(Reconciler):
         instance: str,
         items: Iterable[BestPathItem],
         urgent: Sequence[BestPathItem] = (),
-    ) -> None:
+    ) -> bool:
         """Follow the best paths of an instance, to reconcile the kernel's routes with them.
 
-        ``urgent`` are the last ones, of few prefixes: what they change is handed to the writer at once.
-        The next round compares them as well; it alone does while the prefixes that this node advertises
-        are not known.
+        ``urgent`` are the last ones, of few prefixes: what they change is handed to the writer at once,
+        unless the prefixes that this node advertises are not known. Returns whether a round follows,
+        for all others: a round for each single change would keep the processor from the writer.
         """
         self.wanted_tables.apply(instance, items)
         self._tracked.send()
         if urgent and self._stale is not None and self.installed.listed and self._knows_own:
             for table, prefixes in self.wanted_tables.single_changes(instance, urgent).items():
-                changes = difference(
-                    self._desired(table, prefixes), self.installed.held(table, prefixes)
-                )
-                # What has failed is the business of the round, which reports it.
-                if due := self.installed.without_failed(table, changes):
-                    self._change(table, due, urgent=True)
-        self._wake()
+                self._reconcile_at_once(table, prefixes)
+        if self.wanted_tables.has_changed:
+            self._wake()
+            return True
+        self._changes.on_next(None)
+        return False
+
+    def _reconcile_at_once(self, table: RouteTable, prefixes: Sequence[bytes]) -> None:
+        # What has failed is the business of the round, which reports it.
+        has_failed = any(self.installed.failures.get(table, nlri) for nlri in prefixes)
+        changes = difference(self._desired(table, prefixes), self.installed.held(table, prefixes))
+        if due := self.installed.without_failed(table, changes):
+            self._change(table, due, urgent=True)
+        if not has_failed:
+            self.wanted_tables.reconciled(table, prefixes)
 
     def host_changed(self, host: Host | None) -> None:
         """Follow the interfaces, addresses and VRFs of the host, to reconcile the kernel's routes."""
         self.routing.set_host(host)
         self._resolve(networks=True)
 
-    def next_hops_received(self, rows: Iterable[NextHops]) -> None:
-        """Follow the next hops of all received routes, beside the routes to reconcile."""
-        self._tracked.receive(rows)
-        self._select()
+    def select(self, rows: Iterable[NextHops]) -> Slices[Metrics]:
+        """Look the next hops of all received routes up, beside the next hops to reconcile.
+
+        Returns their metrics for route selection; no work of the reconciler.
+        """
+        metrics = yield from self._tracked.select(rows, self.wanted_tables.vrfs)
         self._tracked.send()
-
-    @property
-    def metrics(self) -> Metrics:
-        """The metrics of received next hops, for route selection; no work of the reconciler."""
-        return self._tracked.metrics
-
-    def _select(self) -> None:
-        if self._tracked.select(self.wanted_tables.vrfs):
-            self.metrics_changed.on_next(None)
+        return metrics
 
     def session_lost(self, instance: str, peer: str) -> None:
         """Reconcile the routes of a peer that are being withdrawn: it is removed from all next hops."""
@@ -217,8 +222,8 @@ class KernelRoutes(Reconciler):
 
     def _resolve(self, *, networks: bool) -> None:
         self.wanted_tables.host_changed(networks=networks)
-        self._select()
         self._tracked.send()
+        self.metrics_due.on_next(None)
         self._wake()
 
     # ------------------------------------------------------------ the reconciler
@@ -294,8 +299,8 @@ class KernelRoutes(Reconciler):
             {row.name: row.vrf or DEFAULT_VRF for row in rows},
             names,
         )
-        self._select()
         self._tracked.send()
+        self.metrics_due.on_next(None)
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
         """Return the kernel's tables to reconcile; none before the writer has listed the routes."""

@@ -37,6 +37,8 @@ class TrackedRouting:
         self._wanted: set[TrackedAddress] = set()
         self._former: set[TrackedAddress] = set()
         """The next hops to resolve until all classes are resolved again."""
+        self.revision = 0
+        """It differs where `wanted` may: to compare tens of thousands takes longer than a change."""
 
     def set_host(self, host: Host | None) -> None:
         """Resolve next hops by other interfaces, addresses and VRFs."""
@@ -53,10 +55,12 @@ class TrackedRouting:
     def begin(self) -> None:
         """Begin to collect the next hops to resolve; until `end` the former ones are resolved, too."""
         self._former, self._wanted = self._former | self._wanted, set()
+        self.revision += 1
 
     def end(self) -> None:
         """Resolve no next hop any more that was not looked up since `begin`."""
         self._former = set()
+        self.revision += 1
 
     @contextlib.contextmanager
     def collecting(self) -> Iterator[Collection[TrackedAddress]]:
@@ -91,7 +95,9 @@ class TrackedRouting:
         if lookup_table is None:
             return None
         tracked = TrackedAddress(lookup_table, address)
-        self._wanted.add(tracked)
+        if tracked not in self._wanted:
+            self._wanted.add(tracked)
+            self.revision += 1
         if tracked not in self._found:
             raise NotKnown(pending=True)
         route = self._found[tracked]

@@ -56,9 +56,9 @@ def settings_row(
     )
 
 
-def next_hop_rows(wanted: WantedTables) -> set[KernelNextHops]:
-    """Return the next hops in use as rows of StateDB."""
-    return {_next_hops(instance, result) for instance, result in wanted.forwardings()}
+def next_hop_rows(wanted: WantedTables) -> Iterator[KernelNextHops]:
+    """Yield the next hops in use as rows of StateDB, some of them several times."""
+    return (_next_hops(instance, result) for instance, result in wanted.forwardings())
 
 
 def _next_hops(instance: str, result: Forwarding) -> KernelNextHops:

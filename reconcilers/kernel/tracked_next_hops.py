@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import final
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final, final
 
 from reconcilers.kernel.next_hop_metrics import Metrics, next_hop_metrics
 from reconcilers.kernel.resolved_next_hops import TrackedRouting
+from reconcilers.kernel.routing import DEFAULT_VRF
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.protocol_messages import Track, TrackedAddress
 from reconcilers.model import NextHops
+from reconcilers.sliced_work import Pieces, Slices
+
+LOOKED_UP: Final = 500
+"""Received next hops of a slice, which ends with the next hops of a peer: two to four milliseconds."""
 
 
 @final
@@ -20,27 +26,41 @@ class TrackedNextHops:
         self._routing = routing
         self._writer = writer
         self._sent: set[TrackedAddress] = set()
-        self._received: tuple[NextHops, ...] = ()
-        self._of_received: Collection[TrackedAddress] = ()
+        self._compared: int | None = None
+        """The revision of the routing that `_sent` is of; None to compare them."""
+        self._of_received: AbstractSet[TrackedAddress] = frozenset()
         self.metrics: Metrics = {}
-        """Of received next hops, for route selection."""
+        """Of received next hops, for route selection, as of the last complete pass."""
 
-    def receive(self, rows: Iterable[NextHops]) -> None:
-        """Have `select` look up the next hops of all received routes."""
-        self._received = tuple(rows)
-
-    def select(self, vrfs: Mapping[str, str]) -> bool:
-        """Look the received next hops up; returns whether their metrics have changed.
+    def select(self, rows: Iterable[NextHops], vrfs: Mapping[str, str]) -> Slices[Metrics]:
+        """Look the next hops of all received routes up, in slices, and return their metrics.
 
         ``vrfs``: the VRF of each instance whose routes are wanted.
         """
-        with self._routing.collecting() as self._of_received:
-            metrics = next_hop_metrics(self._received, vrfs, self._routing, self.metrics)
-        before, self.metrics = self.metrics, metrics
-        return metrics != before
+        metrics: Metrics = {name: {} for name in vrfs}
+        looked_up: set[TrackedAddress] = set()
+        pieces = Pieces(LOOKED_UP)
+        for row in rows:
+            vrf = vrfs.get(row.instance)
+            if vrf is None:
+                continue
+            before = self.metrics.get(row.instance, {})
+            with self._routing.collecting() as some:
+                metrics[row.instance].update(
+                    next_hop_metrics(row.addresses, vrf or DEFAULT_VRF, self._routing, before)
+                )
+            looked_up.update(some)
+            if pieces.fill_slice(1 + len(row.addresses)):
+                yield
+        self._of_received, self._compared = looked_up, None
+        self.metrics = metrics
+        return metrics
 
     def send(self) -> None:
         """Send the next hops to look up to the writer, if they are others than before."""
+        if self._compared == self._routing.revision:
+            return
+        self._compared = self._routing.revision
         wanted = self._routing.wanted.union(self._of_received)
         if wanted != self._sent:
             self._sent = wanted
@@ -51,5 +71,5 @@ class TrackedNextHops:
 
         What is known of them is kept until it reports a change.
         """
-        self._sent = set()
+        self._sent, self._compared = set(), None
         self.send()

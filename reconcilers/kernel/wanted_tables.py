@@ -205,9 +205,12 @@ class WantedTables:
         return [name for name, instance in self._instances.items() if instance in some]
 
     def forwardings(self) -> Iterator[tuple[str, Forwarding]]:
-        """Yield the forwarding of each instance with wanted routes, with its name."""
-        for name, instance in self._instances.items():
-            yield from ((name, each.forwarding) for each in instance.rules.classes)
+        """Yield the forwarding of each instance with wanted routes, with its name.
+
+        Wanted routes may change meanwhile.
+        """
+        for name, instance in tuple(self._instances.items()):
+            yield from ((name, each.forwarding) for each in tuple(instance.rules.classes))
 
     @property
     def selected(self) -> bool:
@@ -378,6 +381,15 @@ class WantedTables:
                 ):
                     single.setdefault(table, []).extend(change.prefixes)
         return single
+
+    def reconciled(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
+        """Forget that wanted prefixes have changed: `take_changed` does not return them."""
+        for key in [key for key in self._changed if key[0] == table]:
+            part = self._changed[key]
+            for nlri in prefixes:
+                part.pop(nlri, None)
+            if not part:
+                del self._changed[key]
 
     def settled(self, table: RouteTable, prefixes: Collection[bytes]) -> Collection[bytes]:
         """Return prefixes whose wanted routes have not changed: `take_changed` returns others."""

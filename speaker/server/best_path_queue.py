@@ -37,9 +37,10 @@ class BestPathQueue:
             self._batches.append(batch)
             if cause is not None:
                 self._causes.append(cause)
-            self._arrived.set()
             if self.on_few is not None and _has_few(batch):
                 self.on_few(batch)
+            if self._batches:
+                self._arrived.set()
 
     def take_causes(self) -> Sequence[SpanContext]:
         """See `speaker.api.BestPathReader`."""

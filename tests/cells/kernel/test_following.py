@@ -199,11 +199,31 @@ def test_the_speaker_is_given_the_metrics_of_next_hops_as_they_change() -> None:
             with agent.db.write(agent.intent.next_hops) as txn:
                 row = NextHops("main", "p", ("10.88.0.1", "198.51.100.9"))
                 agent.intent.next_hops.upsert(txn, row)
-            await until(lambda: agent.settle().kernel.metrics["main"])
-            await until(lambda: speaker.metrics)
+            await until(lambda: agent.settle() and speaker.metrics)
 
     asyncio.run(scenario())
     assert speaker.metrics == [("main", {"198.51.100.9": UNREACHABLE})]
+
+
+def test_a_single_route_is_no_cause_of_a_later_round() -> None:
+    agent, speaker, jobs = Agent(), Speaker(), TestJobs()
+    port = cast("SpeakerPort", speaker)
+    BestPathFollower(agent.db, agent.intent, port, agent.kernel, FibOptions(), health(), jobs.given)
+    provider = TracerProvider(shutdown_on_exit=False)
+
+    async def scenario() -> None:
+        async with jobs.running():
+            agent.start()
+            await until(lambda: "main" in speaker.readers)
+            await until(lambda: bool(agent.settle().routes))
+            agent.kernel.causes.take()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(following, "_tracer", provider.get_tracer("test"))
+                change = BestPathChange(IPV4_UNICAST, BOTH, NO_PATHS, (wire(PREFIX),))
+                speaker.readers["main"].give([change])
+            assert agent.kernel.causes.take()[0] == []
+
+    asyncio.run(scenario())
 
 
 class Events(NamedTuple):

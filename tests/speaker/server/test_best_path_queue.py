@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import Mock
 
 import pytest
 
@@ -75,6 +76,21 @@ def test_a_batch_of_few_prefixes_is_passed_on_at_once_and_wakes_no_task_that_fin
             await waiting
 
     asyncio.run(main())
+
+
+def test_a_batch_of_few_prefixes_that_is_taken_at_once_wakes_no_task() -> None:
+    queue = BestPathQueue(lambda _: None, lambda: None)
+
+    def take(_: object) -> None:
+        queue.take()
+
+    queue.on_few = take
+    woken = queue._arrived = Mock(wraps=queue._arrived)
+    queue.put((CHANGE,))
+    assert not woken.set.called
+    queue.on_few = lambda _: None
+    queue.put((CHANGE,))
+    assert woken.set.called
 
 
 def test_a_closed_stream_has_nothing_and_is_closed_once() -> None:

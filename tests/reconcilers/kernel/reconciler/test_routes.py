@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reconcilers.kernel.answers import ANSWER_SECONDS
 from reconcilers.kernel.batches import MIN_ROUTES, split
 from reconcilers.kernel.installed import IN_FLIGHT, URGENT_IN_FLIGHT
-from reconcilers.kernel.writer.protocol_messages import MAX_ROUTES, Batch
+from reconcilers.kernel.resolved_next_hops import TrackedRouting
+from reconcilers.kernel.writer.protocol_messages import MAX_ROUTES, Batch, Reason, TrackedAddress
 from reconcilers.model import Instance, Peer, PrefixRule
 from reconcilers.target.comparison import SLICE_PARTS
 from speaker.api import NO_PATHS, BestPathChange, InstanceRemoved, PathSet
 from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.build import octets
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
     MAIN,
@@ -87,6 +91,77 @@ def test_a_single_change_is_written_before_the_batches_that_wait_and_the_round_f
     assert len(agent.routes) == len(large) + 1
     assert sum(batch.urgent for batch in agent.writer.batches) == 2
     assert agent.kernel.installed.counts.routes == len(large) + 3
+
+
+def rounds_due(agent: Agent) -> list[object]:
+    """Return what emits when a round of the reconciler is due, from now on."""
+    due: list[object] = []
+    stream = agent.kernel.description.stream
+    assert stream is not None
+    stream.subscribe(due.append)
+    return due
+
+
+def test_no_round_follows_a_single_change_which_its_observers_see() -> None:
+    """A round would keep the processor from the writer, and the confirmation of one would, too."""
+    agent = Agent().start().table(ONE, "198.51.100.0/24")
+    due, seen = rounds_due(agent), list[int]()
+    agent.kernel.changed.subscribe(lambda _: seen.append(agent.kernel.installed.count(MAIN)))
+    urgent(agent, ONE, PREFIX)
+    agent.writer.run()
+    urgent(agent, NO_PATHS, PREFIX, before=ONE)
+    agent.writer.run()
+    assert agent.kernel.installed.counts.batches == 3
+    assert due == []
+    assert seen == [2, 1]
+    assert not agent.kernel.wanted_tables.has_changed
+
+
+def test_a_round_compares_a_single_change_of_a_route_that_has_failed() -> None:
+    agent = Agent().start().table(ONE, "198.51.100.0/24")
+    agent.writer.reject = Reason.TABLE_FULL
+    urgent(agent, ONE, PREFIX)
+    agent.settle()
+    assert agent.errors
+    due = rounds_due(agent)
+    urgent(agent, NO_PATHS, PREFIX, before=ONE)
+    assert due
+    agent.settle()
+    assert agent.errors == []
+
+
+def test_a_round_compares_the_changes_that_came_before_a_single_one() -> None:
+    agent = Agent().start().table(ONE, "198.51.100.0/24")
+    items = [
+        BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, (wire(prefix),))
+        for prefix in (PREFIX, "8.0.0.0/8")
+    ]
+    assert agent.kernel.best_paths("main", items, items[1:])
+    agent.writer.run()
+    assert "8.0.0.0/8" in agent.routes
+    assert PREFIX not in agent.routes
+    agent.settle()
+    assert PREFIX in agent.routes
+
+
+def test_the_next_hops_of_all_routes_are_not_compared_for_a_single_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent, compared = Agent().start().table(ONE, "198.51.100.0/24"), list[None]()
+    wanted: property = vars(TrackedRouting)["wanted"]
+
+    def compare(routing: TrackedRouting) -> object:
+        compared.append(None)
+        return wanted.__get__(routing)
+
+    monkeypatch.setattr(TrackedRouting, "wanted", property(compare))
+    urgent(agent, ONE, PREFIX)
+    urgent(agent, NO_PATHS, PREFIX, before=ONE)
+    assert compared == []
+    urgent(agent, TWO, PREFIX)
+    assert compared == [None]
+    agent.writer.run()
+    assert TrackedAddress(254, octets("10.88.0.2")) in agent.writer.tracked.addresses
 
 
 def test_a_single_change_of_a_route_that_is_on_its_way_follows_it() -> None:
