@@ -1,4 +1,4 @@
-"""Long lists in short sentences: the first ones, and how many more there are."""
+"""Long lists in short sentences: the first ones, how many more there are, and numbers of things."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ def joined(texts: Iterable[str], separator: str = "; ", start: str = "") -> str:
         if len(message) > MAX_MESSAGE_CHARACTERS:
             break
     return bounded(message)
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: ``1 route``, ``2 routes``."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def enumerate_some(values: Iterable[object], shown: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from opentelemetry import trace
 from reactivex.abc import DisposableBase
 
+from resources.enumeration import counted
 from resources.kind import Kind
 from resources.row_updates import replace_all
 from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
@@ -105,7 +106,7 @@ class Ingest:
 def _name(event: Event) -> str:
     match event:
         case Replace(objects):
-            return f"{len(objects)} objects"
+            return counted(len(objects), "object")
         case Upsert(row):
             return "/".join(part for part in row.key if part)
         case Delete(key):

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import inspect as shapes
 
+from resources.enumeration import counted
 from resources.errors import MAX_LISTED_ERRORS, FieldError, as_written, too_many_wrong_items
 from resources.secret_value import SecretValue
 
@@ -295,6 +296,6 @@ def unknown_names(value: Any, known: AbstractSet[str], path: str) -> list[FieldE
     names = [str(name) for name in value if name not in known]
     errors = [_unknown_field(path, name, known) for name in names[:MAX_LISTED_ERRORS]]
     more = len(names) - MAX_LISTED_ERRORS
-    return (
-        [*errors, FieldError(path, f"{more} more unknown fields, ignored")] if more > 0 else errors
-    )
+    if more > 0:
+        errors.append(FieldError(path, f"{counted(more, 'more unknown field')}, ignored"))
+    return errors

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from resources.core.kinds import SECRET
+from resources.enumeration import counted
 from resources.errors import INVALID_JSON
 from resources.kind import Kinds
 from resources.meta import Resource
@@ -126,5 +127,6 @@ def decode_rows(
         except INVALID_JSON as error:
             reason = reason or str(error)
     if reason:
-        reason = f"{len(octets) - len(rows)} of {len(octets)} objects of kind {name}: {reason}"
+        count = counted(len(octets), "object")
+        reason = f"{len(octets) - len(rows)} of {count} of kind {name}: {reason}"
     return tuple(rows), reason

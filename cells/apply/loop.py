@@ -172,7 +172,9 @@ class ApplyLoop:
         reports = self._runner.reports()
         for report in reports:
             name = report.description.name
-            text = f"{report.objects} objects, last run took {1000 * report.seconds:.1f} ms"
+            # In each round: not a call of `counted`.
+            objects = f"{report.objects} object{'s' * (report.objects != 1)}"
+            text = f"{objects}, last run took {1000 * report.seconds:.1f} ms"
             if report.failure is not None:
                 self._health.scope(name).degraded(f"{report.errors} fail of {text}")
             elif changed is None or name in changed:

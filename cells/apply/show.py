@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cells.api.model import ReconcilerItem
+from resources.enumeration import counted
 
 
 def lines(items: Iterable[ReconcilerItem]) -> str:
@@ -20,7 +21,7 @@ def lines(items: Iterable[ReconcilerItem]) -> str:
 def _state(item: ReconcilerItem) -> str:
     if item.last_run_time is None:
         return "has not run"
-    text = f"{item.objects} objects, {item.errors} errors"
+    text = f"{counted(item.objects or 0, 'object')}, {counted(item.errors or 0, 'error')}"
     if item.waiting:
         text += f", {item.waiting} waiting"
     if item.drifted:

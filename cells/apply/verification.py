@@ -17,7 +17,7 @@ from cells.options import ApplyOptions
 from reconcilers.target import Drift, Runner, Verification
 from reconcilers.target.reconciler import ReconcileError
 from reconcilers.target.verification import SLICE_SECONDS
-from resources.enumeration import first_of
+from resources.enumeration import counted, first_of
 
 MAX_LOGGED = 100
 """Drifted objects of one verification that are logged one by one."""
@@ -142,7 +142,7 @@ class VerificationLoop:
                 event_name="apply.drift_more",
                 objects=len(drifts) - MAX_LOGGED,
             )
-        text = f"{objects} objects compared in {seconds:.2f} s"
+        text = f"{counted(objects, 'object')} compared in {seconds:.2f} s"
         repaired = [drift for drift in drifts if drift.error is None]
         failed = [drift for drift in drifts if drift.error is not None]
         if repaired:

@@ -12,6 +12,7 @@ import msgspec
 
 from cells.api.history import FieldChangeItem
 from reconcilers.sliced_work import Slices
+from resources.enumeration import counted
 from resources.secret_value import SecretValue
 
 MOST_FIELDS: Final = 8
@@ -68,7 +69,7 @@ def differences(old: object, new: object) -> Slices[tuple[FieldChangeItem, ...]]
         else:
             others += 1
     if others:
-        changes.append(FieldChangeItem(field=f"{others} more fields"))
+        changes.append(FieldChangeItem(field=counted(others, "more field")))
     return tuple(changes)
 
 

@@ -250,8 +250,11 @@ class IntentLoop:
             first = min(own)
             self._health.degraded(first_of(str(first), len(own)))
         else:
-            count = self._intent.routes.count(snapshot), self._intent.peers.count(snapshot)
-            self._health.ok(f"{count[0]} routes, {count[1]} peers")
+            routes, peers = self._intent.routes.count(snapshot), self._intent.peers.count(snapshot)
+            # In each round: not a call of `counted`.
+            self._health.ok(
+                f"{routes} route{'s' * (routes != 1)}, {peers} peer{'s' * (peers != 1)}"
+            )
 
     def _report_drain(self, snapshot: Snapshot) -> None:
         peers = snapshot.state(self._intent.peers)

@@ -40,6 +40,7 @@ from reconcilers.kernel.writer.protocol_messages import Goodbye
 from reconcilers.model import Instance
 from reconcilers.tables import IntentTables
 from reconcilers.target import Reconciler
+from resources.enumeration import counted
 from statedb import Database
 
 log = structlog.get_logger("waggle.kernel")
@@ -178,7 +179,10 @@ class Writer:
             or ", ".join(
                 [
                     *self._kernel.wanted_tables.problems(),
-                    *(f"{count} routes: {reason}" for reason, count in sorted(failures.items())),
+                    *(
+                        f"{counted(count, 'route')}: {reason}"
+                        for reason, count in sorted(failures.items())
+                    ),
                 ]
             )
         )
@@ -186,7 +190,7 @@ class Writer:
             self._routes.degraded(problem)
         elif installed.listed:
             total = sum(map(installed.count, installed.tables))
-            self._routes.ok(f"{total} routes")
+            self._routes.ok(counted(total, "route"))
 
 
 def log_choice(fib: Fib, installing: Sequence[str]) -> None:

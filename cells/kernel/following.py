@@ -21,6 +21,7 @@ from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.round_span import round_span
 from reconcilers.tables import IntentTables
+from resources.enumeration import counted
 from resources.streams import guarded
 from resources.tables import Tables
 from resources.trace_links import UNSAMPLED
@@ -88,7 +89,7 @@ class BestPathFollower:
         for name in wanted:
             if name not in self._readers:
                 self._readers[name] = group.create_task(self._read(name))
-        self._health.ok(f"{len(wanted)} instances")
+        self._health.ok(counted(len(wanted), "instance"))
 
     async def _read(self, instance: str) -> None:
         reader = self._speaker.follow_best_paths(instance, self._multipath)

@@ -27,7 +27,7 @@ from reconcilers.kernel.reachability import Target, targets
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.unchecked_routes import Batch, routes_of
 from resources.core.kinds import CONFIG_MAP
-from resources.enumeration import enumerate_objects
+from resources.enumeration import counted, enumerate_objects
 from resources.tables import Tables
 from statedb import Database
 
@@ -182,11 +182,12 @@ class ReachabilityCheck:
         count = self._kernel.withheld.count
         if count:
             self._health.degraded(
-                f"{count} routes are not installed, as the node does not reach {self._unreached} with "
-                "them; to install them: waggle routes kernel --approve"
+                f"not installed: {counted(count, 'route')}, with which the node does not reach "
+                f"{self._unreached}; to install them: waggle routes kernel --approve"
             )
         else:
-            self._health.ok(f"{len(self.reached)} addresses of the cluster are reached")
+            reached = counted(len(self.reached), "address", "addresses")
+            self._health.ok(f"reaches {reached} of the cluster")
 
     async def look(self) -> None:
         """Find what is reached now.

@@ -14,6 +14,7 @@ from cells.hive.signal import Signal
 from cells.sources.gateways import GatewayWatch
 from cells.sources.kernel_routes import KernelRouteWatch
 from reconcilers.intent.host_needs import HostDemand
+from resources.enumeration import counted
 from resources.host import Host
 from resources.tables import Tables
 from statedb import Database, Initializer
@@ -83,7 +84,8 @@ class HostWatch:
     def _found(self, host: Host) -> None:
         self._store(host)
         self._health.ok(
-            f"{len(host.devices)} interfaces, {len(host.default_routes)} default routes"
+            f"{counted(len(host.devices), 'interface')}, "
+            f"{counted(len(host.default_routes), 'default route')}"
         )
 
 

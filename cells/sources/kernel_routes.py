@@ -13,6 +13,7 @@ from cells.hive import Group, Health
 from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.signal import Signal
 from reconcilers.intent.host_needs import HostDemand
+from resources.enumeration import counted
 from resources.host import BGP_PROTOCOL, KernelRoute, KernelTable
 from resources.host.redistributed import watch
 from resources.tables import Tables
@@ -71,7 +72,7 @@ class KernelRouteWatch:
             # The AS paths of BGP's routes would be lost.
             others = {route for route in routes if route.protocol not in self._received}
             self._store(others)
-            self._health.ok(f"{len(others)} routes of other programs")
+            self._health.ok(f"{counted(len(others), 'route')} of other programs")
 
         watching = asyncio.ensure_future(watch(tables, store_foreign))
         try:

@@ -15,6 +15,7 @@ from cells.sources.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.intent.secret_references import SecretReferences
 from resources.core.kinds import SECRET
+from resources.enumeration import counted
 from resources.kubernetes import KubernetesSource
 from resources.tables import Tables
 from statedb import Database
@@ -83,6 +84,5 @@ class ReferencedSecrets:
         if self._failures:
             self._health.degraded("; ".join(self._failures))
         else:
-            plural = "s" * (len(references) != 1)
-            self._health.ok(f"watches {len(references)} Secret{plural} by name")
+            self._health.ok(f"watches {counted(len(references), 'Secret')} by name")
         return self._references.retry

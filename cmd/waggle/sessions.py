@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from resources.enumeration import counted
 from waggle import output
 from waggle.output import member
 from waggle.tables import Column
@@ -71,7 +72,7 @@ def malformed_updates(item: dict[str, Any]) -> Iterator[str]:
     """Yield how many UPDATEs of a session are malformed, and why; nothing without any."""
     count = item.get("malformedUpdates", 0)
     if count:
-        yield f"{count} malformed UPDATE{'s' if count > 1 else ''}: {item.get('malformed', '')}"
+        yield f"{counted(count, 'malformed UPDATE')}: {item.get('malformed', '')}"
 
 
 def _address(item: Item) -> str:

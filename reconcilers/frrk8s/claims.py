@@ -24,7 +24,7 @@ from reconcilers.frrk8s.unit_parts import (
     Unit,
 )
 from reconcilers.model import ObjectRef, Problem
-from resources.enumeration import enumerate_some
+from resources.enumeration import counted, enumerate_some
 from resources.passwords import password_octets
 from resources.secret_value import SecretValue
 from speaker.nlri import prefix_to_text
@@ -266,7 +266,8 @@ def conflicts(disputed: Iterable[tuple[Subject, list[Claim]]]) -> list[Problem]:
         if more > 0:
             # With the last field: problems are sorted, and this one comes after the others.
             field = max(conflict.field for conflict in all_of_them)
-            text = f"there are {more} more conflicts of the same objects"
+            verb = "is" if more == 1 else "are"
+            text = f"there {verb} {counted(more, 'more conflict')} of the same objects"
             problems.append(Problem(objects, field, text, category="conflict", count=more))
     return problems
 
@@ -307,4 +308,4 @@ def _listed(claims: Iterable[Claim]) -> str:
         for shown, objects in itertools.islice(listed.values(), MAX_LISTED)
     ]
     more = len(listed) - MAX_LISTED
-    return "; ".join(parts) + (f"; and {more} more values" if more > 0 else "")
+    return "; ".join(parts) + (f"; and {counted(more, 'more value')}" if more > 0 else "")

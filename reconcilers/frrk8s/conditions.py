@@ -11,7 +11,7 @@ import msgspec
 
 from reconcilers.model import Condition, ObjectRef, Problem, ProblemCategory
 from reconcilers.sliced_work import Pieces, Slices
-from resources.enumeration import MAX_NAMED_OBJECTS, enumerate_objects, joined
+from resources.enumeration import MAX_NAMED_OBJECTS, counted, enumerate_objects, joined
 from resources.frrk8s.condition_types import (
     ACCEPTED,
     CONFLICTING,
@@ -152,8 +152,7 @@ def _sentence(problem: Problem, ref: ObjectRef, nodes: Iterable[str]) -> str:
         parts.append(f"with {enumerate_objects(first, len(problem.objects) - 1)}")
     if names:
         more = ", ..." if len(names) > 3 else ""
-        count = "1 node" if len(names) == 1 else f"{len(names)} nodes"
-        parts.append(f"on {count} ({', '.join(names[:3])}{more})")
+        parts.append(f"on {counted(len(names), 'node')} ({', '.join(names[:3])}{more})")
     return " ".join(parts)
 
 

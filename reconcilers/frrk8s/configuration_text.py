@@ -18,6 +18,7 @@ from reconcilers.dialect.node_object import RunningInstance
 from reconcilers.kernel_state import KernelNextHops, KernelSettings, KernelTable
 from reconcilers.model import Instance, PasswordRef, Peer
 from reconcilers.model import PrefixRule as IntentRule
+from resources.enumeration import counted
 from speaker.api import (
     BfdProfile,
     DynamicPeerConfig,
@@ -69,17 +70,18 @@ def kernel_lines(
     if own and settings is not None:
         yield from (f"kernel: {problem}" for problem in settings.problems)
         equal = ", AS paths of equal length" if settings.multipath_relax else ""
-        yield f"kernel protocol {settings.protocol}, at most {settings.multipath} next hops{equal}"
+        most = counted(settings.multipath, "next hop")
+        yield f"kernel protocol {settings.protocol}, at most {most}{equal}"
     for table in own:
         failed = "".join(f", {number} {reason}" for reason, number in table.failed)
         where = f"kernel table {table.table} {table.family} metric {table.metric}"
-        yield f"{where}: {table.installed} routes installed{failed}"
+        yield f"{where}: {counted(table.installed, 'route')} installed{failed}"
     of_instance = [row for row in next_hops if row.instance == instance]
     for row in of_instance[:MAX_VALUES]:
         gateways = " ".join(row.next_hops) or row.problem or "blackhole"
         yield f"kernel next hops: {gateways}"
     if len(of_instance) > MAX_VALUES:
-        yield f"and {len(of_instance) - MAX_VALUES} more sets of next hops"
+        yield f"and {counted(len(of_instance) - MAX_VALUES, 'more set')} of next hops"
 
 
 class _Rejected(NamedTuple):
@@ -167,7 +169,7 @@ def _networks(prefixes: Sequence[str]) -> Iterator[str]:
     for text in prefixes[:MAX_VALUES]:
         yield f"network {text}"
     if len(prefixes) > MAX_VALUES:
-        yield f"! and {len(prefixes) - MAX_VALUES} more networks"
+        yield f"! and {counted(len(prefixes) - MAX_VALUES, 'more network')}"
 
 
 def _end(peer: AnyPeer) -> str:

@@ -24,6 +24,7 @@ from reconcilers.sliced_work import Pieces, Slices, changes_of
 from resources.core import Service
 from resources.core.kinds import SERVICE
 from resources.core.service import EXTERNAL_IPS, INGRESS
+from resources.enumeration import counted
 from resources.meta import ObjectKey
 from statedb import Database, Snapshot, Table
 
@@ -239,12 +240,14 @@ class AddressLimits:
         if named is None:
             return None
         if self._of_service and named.position >= self._of_service:
-            text = f"its Service has {self._of_service} addresses before it, which is the limit"
+            count = counted(self._of_service, "address", "addresses")
+            text = f"its Service has {count} before it, which is the limit"
             return Rejection(SERVICE_LIMIT, f"{text} (--advertise-service-limit)")
         crowded = self._crowded.get(rejected.namespace)
         if crowded is None or named.field not in self._counted_fields or nlri in crowded.first:
             return None
-        text = f"the Services of namespace {rejected.namespace} have {self._of_namespace} addresses"
+        count = counted(self._of_namespace, "address", "addresses")
+        text = f"the Services of namespace {rejected.namespace} have {count}"
         return Rejection(
             NAMESPACE_LIMIT, f"{text} before it, which is the limit (--advertise-namespace-limit)"
         )

@@ -30,7 +30,7 @@ from reconcilers.intent.service_addresses import AddressRules, Rejection
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import covers
 from reconcilers.tables import IntentTables
-from resources.enumeration import joined
+from resources.enumeration import counted, joined
 from resources.kind import Kind, NodeSelectors
 from resources.tables import Tables
 from speaker.nlri import Family, prefix_to_wire
@@ -219,8 +219,9 @@ class Explainer:
         limit = self._intent.advertise_limits.get(snapshot, (peer.instance, peer.name, family))
         text = "the peer has a limit, and older Services have its prefixes"
         if limit is not None:
+            most = counted(limit.limit, "prefix", "prefixes")
             text = (
-                f"the peer is sent no more than {limit.limit} prefixes of {family} ({limit.reason}), "
+                f"the peer is sent no more than {most} of {family} ({limit.reason}), "
                 "and older Services have them"
             )
         return replace(explanation, advertised=(), reason="PeerLimit", message=text)

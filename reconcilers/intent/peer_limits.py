@@ -17,7 +17,7 @@ from reconcilers.intent.options import IntentOptions
 from reconcilers.model import AdvertiseLimit, LearnedLimit, ObjectRef, Peer, Problem
 from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import IntentTables
-from resources.enumeration import enumerate_some
+from resources.enumeration import counted, enumerate_some
 from resources.row_updates import replace_all
 from speaker.nlri import Family, prefix_to_text
 from statedb import WriteTxn
@@ -165,7 +165,9 @@ class PeerLimits:
         text = f"{prefix_to_text(row.family, nlri)} waits on node {self._node}"
         shown = enumerate_some([repr(name) for name in peers], NAMED_PEERS)
         who = f"peer {shown} is" if len(peers) == 1 else f"peers {shown} are"
-        text += f": {who} sent no more than {row.limit} prefixes of {row.family}"
+        text += (
+            f": {who} sent no more than {counted(row.limit, 'prefix', 'prefixes')} of {row.family}"
+        )
         text += ", and older Services come first"
         return Problem((service,), "", text, category="conflict", of_tenant=True)
 
@@ -176,7 +178,8 @@ def configured_limit(options: IntentOptions, peer: Peer) -> int:
 
 
 def _problem(peer: Peer, row: AdvertiseLimit, use: Use) -> Problem:
-    text = f"peer {peer.name!r} is sent no more than {row.limit} prefixes of {row.family}"
+    most = counted(row.limit, "prefix", "prefixes")
+    text = f"peer {peer.name!r} is sent no more than {most} of {row.family}"
     text += f" ({row.reason})"
     objects: tuple[ObjectRef, ...] = peer.origins[:1]
     if use.services:

@@ -7,6 +7,7 @@ from typing import final
 from opentelemetry import trace
 
 from reconcilers.round_span import start_round_span
+from resources.enumeration import counted
 from resources.trace_links import TraceLinks
 
 _tracer = trace.get_tracer("waggle.kernel")
@@ -45,7 +46,9 @@ class BatchSpans:
             span.set_attribute("waggle.failed_count", failures)
             span.set_attribute("waggle.writer_seconds", seconds)
             if failures:
-                span.set_status(trace.StatusCode.ERROR, f"{failures} routes are not installed")
+                span.set_status(
+                    trace.StatusCode.ERROR, f"not installed: {counted(failures, 'route')}"
+                )
             span.end()
 
     def abandon(self) -> None:

@@ -12,6 +12,7 @@ from typing import Final, final
 
 from reconcilers.kernel.failed_routes import FailedRoutes, RouteFailure
 from reconcilers.kernel.writer.protocol_messages import Reason, RouteTable
+from resources.enumeration import counted
 
 ERRORS: Final = frozenset(
     {Reason.NOT_PERMITTED, Reason.TABLE_FULL, Reason.UNUSABLE_NEXT_HOP, Reason.REFUSED}
@@ -54,7 +55,7 @@ class RouteFailures:
         failed = self._failed.get(table)
         counts = () if failed is None else failed.counts()
         return ", ".join(
-            f"{n} routes: {f.reason}: {f.text}" for f, n in counts if f.reason in ERRORS
+            f"{counted(n, 'route')}: {f.reason}: {f.text}" for f, n in counts if f.reason in ERRORS
         )
 
     def prefixes(self, table: RouteTable) -> Collection[bytes]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reconcilers.plan.changes import ENDS_SESSION, NodePlan
 from reconcilers.plan.node_state import NodeState, ProblemState
 from reconcilers.tables import Json
-from resources.enumeration import enumerate_nodes
+from resources.enumeration import counted, enumerate_nodes
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 SHOWN_NODES: Final = 3
@@ -135,7 +135,7 @@ class Plan:
         withdrawn = self.summary()["routes"].get("withdraw", 0)
         if max_withdraw is not None and max_withdraw.exceeded(withdrawn, self._advertised):
             text = (
-                f"{withdrawn} of {self._advertised} routes would be withdrawn, "
+                f"{withdrawn} of {counted(self._advertised, 'route')} would be withdrawn, "
                 f"--max-withdraw is {max_withdraw}"
             )
             yield {"code": "MaxWithdraw", "message": text}

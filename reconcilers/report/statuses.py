@@ -24,6 +24,7 @@ from reconcilers.target.fleet import WriteSpread
 from reconcilers.target.given import GivenObjects
 from reconcilers.target.reconciler import ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
+from resources.enumeration import counted
 from resources.kind import Kinds
 from resources.kubernetes import KubernetesError, StatusError
 from statedb import Database, Snapshot, Table
@@ -158,7 +159,7 @@ class Statuses(GivenObjects[ObjectStatus], SingleValue):
         if known.stored is None or self._now() >= known.read_at + READ_INTERVAL_SECONDS:
             await self._read(key, known)
         if self._enabled:
-            known.message = f"written {known.writes} times"
+            known.message = f"written {counted(known.writes, 'time')}"
             return known.stored
         known.message = "switched off (--status-report=false); there is none"
         return known.stored or None
@@ -188,7 +189,7 @@ class Statuses(GivenObjects[ObjectStatus], SingleValue):
         # A merge patch removes a field by null.
         await self._patch(key, known, dict.fromkeys(stored.keys() - value.keys()) | value)
         known.stored = value
-        known.message = f"written {known.writes} times"
+        known.message = f"written {counted(known.writes, 'time')}"
 
     async def delete(self, key: ObjectKey) -> None:
         """Remove the status that was written to an object."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import aiohttp
 
+from resources.enumeration import counted
 from resources.kubernetes import responses
 from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.connection import JSON, Connection
@@ -200,7 +201,7 @@ class Reflector:
             self._set(Phase.FOLLOWING, "")
             return
         hold = self.feed.disappearance.required
-        missing = f"{held} of {len(self.feed.rows)} objects"
+        missing = f"{held} of {counted(len(self.feed.rows), 'object')}"
         if hold < self._timeouts.mass_withdraw_hold:
             missing += (
                 f" is missing from the list; it is kept until a list {hold:g} s later confirms it"

@@ -326,7 +326,7 @@ def test_the_list_of_reconcilers_has_order_needs_and_the_last_run(
         assert item["durationSeconds"] > 0
     assert items[3]["tables"] == ["instances", "peers", "secrets", "bfd-sessions"]
     health = {"/".join(status.path): status.message for status in hive.health.report()}
-    assert health["apply/peer"].startswith("1 objects, last run took ")
+    assert health["apply/peer"].startswith("1 object, last run took ")
 
 
 class Forwarding(Instances):

@@ -172,7 +172,7 @@ def test_a_reconciler_is_printed_with_what_it_does_and_needs() -> None:
     needs = "    needs route sets, routes (tables), speaker (target)"
     assert lines([item]).splitlines() == [
         (
-            "20 route-set: 7 objects, 1 errors, 2 waiting, 3 drifted "
+            "20 route-set: 7 objects, 1 error, 2 waiting, 3 drifted "
             "(last run 2026-01-01T12:00:00Z, 1.2 ms)"
         ),
         "    the routes of each set",

@@ -111,7 +111,7 @@ def test_the_summary_has_sessions_nodes_versions_and_clocks() -> None:
 
 def test_a_view_without_sessions_has_nodes_and_the_version() -> None:
     assert list(summarize({"a": answer()}, [], NOW).lines()) == [
-        "1 of 1 nodes answered; version 1.0"
+        "1 of 1 node answered; version 1.0"
     ]
 
 

@@ -331,7 +331,7 @@ def test_routes_with_which_another_node_is_lost_are_removed_and_wait_for_approva
         def reports(text: str) -> None:
             assert text in agent.health()["kernel/reachability"]["message"], agent.health()
 
-        eventually(lambda: reports("1 addresses of the cluster are reached"), context=found.logs)
+        eventually(lambda: reports("reaches 1 address of the cluster"), context=found.logs)
         found.routers[0].announce(CUT)
         eventually(lambda: reports(f"the node {OTHER_NODE}"), context=found.logs)
         found.until({})

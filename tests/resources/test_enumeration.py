@@ -7,6 +7,7 @@ import pytest
 from resources.enumeration import (
     MAX_MESSAGE_CHARACTERS,
     bounded,
+    counted,
     enumerate_objects,
     enumerate_some,
     first_of,
@@ -68,3 +69,15 @@ def test_the_end_of_a_long_message_stays() -> None:
 def test_texts_are_joined_after_a_start_as_far_as_a_message_holds_them() -> None:
     assert joined(("a", "b"), start="web: ") == "web: a; b"
     assert len(joined(("x" * 100 for _ in range(1000)), start="web: ")) == MAX_MESSAGE_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (0, ("route",), "0 routes"),
+        (1, ("route",), "1 route"),
+        (2, ("prefix", "prefixes"), "2 prefixes"),
+    ],
+)
+def test_a_number_is_followed_by_its_noun(number: int, noun: tuple[str, ...], text: str) -> None:
+    assert counted(number, *noun) == text

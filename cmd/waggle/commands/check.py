@@ -11,6 +11,7 @@ from typing import Any
 from cells.safe_text import escape
 from resources.enumeration import (
     bounded,
+    counted,
     enumerate_nodes,
     enumerate_objects,
     enumerate_some,
@@ -106,9 +107,8 @@ def _notes(document: dict[str, Any]) -> Iterator[str]:
     """Yield what is assumed beside the manifests, and what is not checked."""
     labels = [_assumed(node["name"], node["labels"]) for node in document["assumedNodes"]]
     if labels:
-        plural = "s" * (len(labels) != 1)
-        shown = enumerate_some(labels, SHOWN_NODES)
-        yield f"no Node of the manifests has these labels, {len(labels)} node{plural} assumed: {shown}"
+        assumed = f"{counted(len(labels), 'node')} assumed: {enumerate_some(labels, SHOWN_NODES)}"
+        yield f"no Node of the manifests has these labels, {assumed}"
     if document["uncheckedObjects"]:
         shown = enumerate_some(document["uncheckedObjects"], SHOWN_NODES)
         yield f"not checked, since they select neither a Node nor an assumed one: {shown}"

@@ -26,6 +26,7 @@ from reconcilers.plan import NodeState, PeerState
 from reconcilers.plan_manifests import node_names
 from reconcilers.tables import Json
 from resources.core.kinds import NODE
+from resources.enumeration import counted
 from resources.manifests.load import Loaded
 from speaker.api import parse_prefix
 from speaker.nlri import prefix_to_wire
@@ -330,4 +331,5 @@ def _numbers(session: Mapping[str, Any], routes: Mapping[str, Json]) -> Iterator
     for count in session.get("advertised") or ():
         wanted = sum(str(prefix_to_wire(text)[0]) == count["family"] for text in routes)
         other = "" if wanted == count["routes"] else f", {wanted} by the objects"
-        yield f"{count['routes']} {count['family']} routes sent by the status{other}"
+        routes_sent = counted(count["routes"], f"{count['family']} route")
+        yield f"{routes_sent} sent by the status{other}"

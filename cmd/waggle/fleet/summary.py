@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from resources.enumeration import counted
 from waggle.output import read_time
 from waggle.sessions import ESTABLISHED
 
@@ -45,8 +46,8 @@ class Summary(NamedTuple):
         """Yield it as sentences."""
         parts = []
         if self.sessions is not None:
-            parts.append(f"{self.established} of {self.sessions} sessions Established")
-        parts.append(f"{self.answered} of {self.nodes} nodes answered")
+            parts.append(f"{self.established} of {counted(self.sessions, 'session')} Established")
+        parts.append(f"{self.answered} of {counted(self.nodes, 'node')} answered")
         if len(self.versions) == 1:
             parts.append(f"version {next(iter(self.versions))}")
         yield "; ".join(parts)
@@ -59,7 +60,7 @@ class Summary(NamedTuple):
 
 
 def _nodes(nodes: list[str]) -> str:
-    return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
+    return nodes[0] if len(nodes) == 1 else counted(len(nodes), "node")
 
 
 def summarize(

@@ -35,6 +35,7 @@ from reconcilers.frrk8s.unit_parts import (
 from reconcilers.redistribution import Redistribution
 from reconcilers.sliced_work import Pieces, Slices
 from resources.addresses import interface_errors, router_id_errors
+from resources.enumeration import counted
 from resources.errors import MAX_LISTED_ERRORS, checked_items, shortened
 from resources.frrk8s.evpn import evpn_errors
 from resources.frrk8s.frrconfiguration import Router
@@ -138,7 +139,7 @@ class _Compiler:
         ]
         if accepting:
             first, more = accepting[0], len(accepting) - 1
-            others = f" and {more} more neighbor{'s' * (more > 1)}" if more else ""
+            others = f" and {counted(more, 'more neighbor')}" if more else ""
             text = f"{first.key}{others}: accepted routes are not installed in the kernel"
             self._findings.no_effect(KERNEL_ROUTES, f"{first.path}.toReceive.allowed", text)
 

@@ -9,6 +9,7 @@ from reconcilers.bit_sets import first, members
 from reconcilers.metallb.conflicts.valid_objects import ValidObjects
 from reconcilers.metallb.objects import problem_of_objects
 from reconcilers.model import ObjectRef, Problem
+from resources.enumeration import counted
 from resources.metallb.bfdprofile import BFDProfile
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.bgppeer import BGPPeer
@@ -141,7 +142,7 @@ class Echo:
             return
         pool = self._valid.pools[first(selected)]
         others = selected.bit_count() - 1
-        more = f" (and {others} more pools)" if others else ""
+        more = f" (and {counted(others, 'more pool')})" if others else ""
         for name in dict.fromkeys(row.spec.peers or left):
             if name not in left:
                 continue

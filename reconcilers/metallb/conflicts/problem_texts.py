@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from reconcilers.model import ObjectRef
+from resources.enumeration import counted
 
 T = TypeVar("T")
 
@@ -21,7 +22,7 @@ def listed_values(values: Mapping[ObjectRef, object]) -> str:
         objects.setdefault(value, []).append(str(ref))
     more = len(values) - MAX_LISTED_OBJECTS
     parts = [f"{value} in {', '.join(refs)}" for value, refs in objects.items()]
-    return "; ".join(parts) + (f"; and {more} more objects" if more > 0 else "")
+    return "; ".join(parts) + (f"; and {counted(more, 'more object')}" if more > 0 else "")
 
 
 def others_beside(ref: ObjectRef, number: int, *, at_least: bool = False) -> str:

@@ -326,7 +326,7 @@ def test_the_span_of_a_batch_of_best_paths_has_its_prefixes_and_the_peers_that_s
     # What the routes of the batch lead to belongs to its trace.
     contexts, _ = agent.kernel.causes.take()
     assert contexts == [span.context]
-    assert [status.message for status in scope.report()] == ["1 instances"]
+    assert [status.message for status in scope.report()] == ["1 instance"]
 
 
 def test_best_paths_of_an_update_that_is_not_traced_begin_no_trace(

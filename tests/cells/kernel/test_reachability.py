@@ -107,7 +107,7 @@ def test_routes_that_cut_the_node_off_wait_for_approval(monkeypatch: pytest.Monk
             await until(lambda: node.status[0] is Level.DEGRADED)
             await until(lambda: agent.routes == {PREFIX: hops("10.88.0.1")})
             assert (
-                "1 routes are not installed, as the node does not reach the API server"
+                "not installed: 1 route, with which the node does not reach the API server"
                 in (node.status[1])
             )
             (item,) = await approve.perform(NoBody())

@@ -203,7 +203,7 @@ def test_the_health_of_the_routes_is_the_first_trouble_or_their_number(child: li
     node.changed.on_next(None)
     assert node.state("kernel") == (
         "degraded",
-        "table 7 is not ours, 1 routes: invalid gateway, 2 routes: no such device",
+        "table 7 is not ours, 1 route: invalid gateway, 2 routes: no such device",
     )
     node.installed.health = "not permitted"
     node.changed.on_next(None)

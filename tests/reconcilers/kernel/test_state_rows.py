@@ -41,7 +41,7 @@ def test_a_table_has_numbers_and_what_is_wrong_and_next_hops_are_those_in_use() 
         KernelNextHops(instance="main", next_hops=("10.88.0.1%eth0", "10.88.0.2%eth0")),
     ]
     assert list(kernel_lines("main", tables[:1], next_hops)) == [
-        "kernel table 254 ipv4-unicast metric 20: 1 routes installed, 1 Occupied",
+        "kernel table 254 ipv4-unicast metric 20: 1 route installed, 1 Occupied",
         f"kernel next hops: {reason}",
         "kernel next hops: 10.88.0.1%eth0 10.88.0.2%eth0",
     ]
@@ -52,7 +52,7 @@ def test_a_table_has_numbers_and_what_is_wrong_and_next_hops_are_those_in_use() 
     assert list(kernel_lines("main", tables[:1], [], settings)) == [
         "kernel: no writer",
         "kernel protocol 186, at most 8 next hops, AS paths of equal length",
-        "kernel table 254 ipv4-unicast metric 20: 1 routes installed, 1 Occupied",
+        "kernel table 254 ipv4-unicast metric 20: 1 route installed, 1 Occupied",
     ]
 
 

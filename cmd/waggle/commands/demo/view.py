@@ -13,6 +13,7 @@ import msgspec
 from rich.text import Text
 
 from cells.safe_text import escape
+from resources.enumeration import counted
 from waggle.output import row
 from waggle.sessions import state_style
 from waggle.tables import Column, Layout, fitted, wrap
@@ -89,7 +90,7 @@ def screen(snapshot: Snapshot, hint: str, *, width: int, height: int | None = No
     if height is not None and len(lines) + len(last) > height:
         room = max(0, height - len(last) - 1)
         more = sum(1 for line in lines[room:] if line)
-        note = f"({more} more lines; a higher terminal shows them)"
+        note = f"({counted(more, 'more line')}; a higher terminal shows them)"
         lines = [*lines[:room], _ansi("2", note[:width])]
     return Text.from_ansi("\n".join([*lines, *last]), no_wrap=True, overflow="crop")
 

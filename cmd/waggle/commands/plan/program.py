@@ -34,6 +34,7 @@ from reconcilers.plan_manifests import (
     plan_from_state,
     plan_manifests,
 )
+from resources.enumeration import counted
 from resources.manifests.applied import PresentObjects
 from resources.manifests.load import STANDARD_INPUT, Loaded, UnreadablePathError, load
 from resources.option_declarations import InvalidOption
@@ -127,7 +128,7 @@ def _plan(args: argparse.Namespace, notes: list[str]) -> Plan:
     progress = progress_of(args)
 
     def report(done: int, of_nodes: int) -> None:
-        progress.report(f"{done} of {of_nodes} nodes")
+        progress.report(f"{done} of {counted(of_nodes, 'node')}")
 
     return plan_manifests(before, after, dialects, settings, nodes, received, report)
 

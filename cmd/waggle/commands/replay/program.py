@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from cells.serve.items import peer_item, route_item
+from resources.enumeration import counted
 from speaker.api import BestPathChange, BestPathItem, PeerStatus
 from speaker.engine import Engine
 from speaker.message import HEADER_SIZE
@@ -168,7 +169,7 @@ def _items(items: Sequence[BestPathItem]) -> Iterator[str]:
     for is_change, some in itertools.groupby(items, lambda i: isinstance(i, BestPathChange)):
         if is_change:
             prefixes = sum(len(i.prefixes) for i in some if isinstance(i, BestPathChange))
-            yield f"changes of {prefixes} prefixes"
+            yield f"changes of {counted(prefixes, 'prefix', 'prefixes')}"
         else:
             yield from (type(item).__name__ for item in some)
 

@@ -12,7 +12,7 @@ import uvloop
 
 from cells.serve.api_socket import ApiSocket
 from cells.unix_socket import UnixSocketError
-from resources.enumeration import enumerate_objects
+from resources.enumeration import counted, enumerate_objects
 from speaker.api import (
     CollectorChanged,
     ConnectionsRefused,
@@ -97,7 +97,8 @@ class Events:
                 self._print(f"{peer}: {'sent' if sent else 'received'} {text}")
             case PrefixLimit(peer=peer, family=family, received=received, limit=limit, ended=False):
                 self._print(
-                    f"{peer}: {received} prefixes of {family} received, the limit is {limit}"
+                    f"{peer}: {counted(received, 'prefix', 'prefixes')} of {family} received, "
+                    f"the limit is {limit}"
                 )
             case CollectorChanged(name=name, connected=connected, reason=reason):
                 self._print(f"collector {name}: {'connected' if connected else reason}")

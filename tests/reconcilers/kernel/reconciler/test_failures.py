@@ -65,7 +65,7 @@ def test_an_error_is_the_status_of_the_table_and_is_retried() -> None:
     agent = Agent()
     agent.writer.reject = Reason.NOT_PERMITTED
     agent.start().table(ONE, PREFIX)
-    assert agent.errors == ["1 routes: NotPermitted: no"]
+    assert agent.errors == ["1 route: NotPermitted: no"]
     agent.writer.reject = None
     agent.now += 60
     assert agent.settle().routes == {PREFIX: hops("10.88.0.1")}
@@ -96,7 +96,7 @@ def test_a_kernel_that_goes_on_failing_is_asked_less_and_less_often() -> None:
         agent.now += 1
         agent.settle()
     assert len(agent.writer.batches) < 12
-    assert agent.errors == ["1 routes: NotPermitted: no"]
+    assert agent.errors == ["1 route: NotPermitted: no"]
 
 
 def test_a_removal_that_failed_is_retried() -> None:
