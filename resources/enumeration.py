@@ -38,6 +38,11 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
+def counted_are(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun and the verb: ``1 route is``, ``2 routes are``."""
+    return f"{counted(number, noun, plural)} {'is' if number == 1 else 'are'}"
+
+
 def enumerate_some(values: Iterable[object], shown: int) -> str:
     """Return ``a, b, c and 4 more``: the first ones in their order, each as its text."""
     remaining = iter(values)

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from resources.enumeration import joined
+from resources.enumeration import counted_are, joined
 
 T = TypeVar("T")
 
@@ -55,7 +55,8 @@ def first_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
 
 def too_many_wrong_items(path: str, count: int) -> FieldError:
     """Return the one error of a list in which so many items are wrong that the rest is not checked."""
-    text = f"{count} more entries are not checked: the entries before have {MAX_LISTED_ERRORS} problems"
+    text = f"{counted_are(count, 'more entry', 'more entries')} not checked: "
+    text += f"the entries before have {MAX_LISTED_ERRORS} problems"
     return FieldError(path, text)
 
 

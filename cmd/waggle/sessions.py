@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from resources.enumeration import counted
+from resources.enumeration import counted, counted_are
 from waggle import output
 from waggle.output import member
 from waggle.tables import Column
@@ -57,7 +57,8 @@ def left_out(items: Iterable[dict[str, Any]]) -> Iterator[str]:
     for item in items:
         for family in item.get("advertised", ()):
             if count := family.get("leftOut", 0):
-                what = f"{count} {family['family']} prefixes are not advertised"
+                noun = f"{family['family']} prefix"
+                what = f"{counted_are(count, noun, f'{noun}es')} not advertised"
                 yield f"{item['name']}: {what}: {family.get('reason', 'unknown')}"
 
 

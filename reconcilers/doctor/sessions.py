@@ -7,6 +7,7 @@ from typing import Final
 
 from reconcilers.dialect import Check, Evidence, Finding
 from reconcilers.dialect.diagnosis import Json
+from resources.enumeration import counted_are
 
 ESTABLISHED: Final = "Established"
 MANY_FLAPS: Final = 3
@@ -145,11 +146,11 @@ def advertised(evidence: Evidence) -> Iterator[Finding]:
         for peer in node.peers:
             for family in peer.get("advertised", ()):
                 if count := family.get("leftOut"):
+                    routes = counted_are(count, f"{family['family']} route")
                     yield Finding(
                         node=node.node,
                         object=peer["name"],
-                        evidence=f"{count} {family['family']} routes are not advertised: "
-                        f"{family.get('reason')}",
+                        evidence=f"{routes} not advertised: {family.get('reason')}",
                         remedy="waggle explain has the reason of each route",
                     )
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from reconcilers.model import ObjectRef, Problem
+from resources.enumeration import counted
 from resources.kind import Kinds
 from statedb import Key
 
@@ -58,7 +59,8 @@ class _Listing:
         if hidden <= 0:
             return listed
         kind = ObjectRef(self._order[LISTED_OBJECTS].object.kind, "", "")
-        text = f"{hidden} more objects have problems: `waggle explain` shows them"
+        verb = "has" if hidden == 1 else "have"
+        text = f"{counted(hidden, 'more object')} {verb} problems: `waggle explain` shows them"
         return [*listed, Problem((kind,), "", text, count=hidden)]
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from reconcilers.intent.service_addresses import AGGREGATE_TOO_SHORT, Rejection
 from reconcilers.model import ObjectRef, Problem
+from resources.enumeration import counted
 from speaker.nlri import Family, prefix_to_text
 
 MAX_ADDRESSES: Final = 3
@@ -83,7 +84,9 @@ class Rejections:
         for shown, reason in enumerate(reasons):
             text = self._text(reason, node)
             if sum(map(len, texts)) + len(text) > MAX_LENGTH:
-                texts.append(f"{len(reasons) - shown} more reasons: `waggle explain` has them")
+                texts.append(
+                    f"{counted(len(reasons) - shown, 'more reason')}: see `waggle explain`"
+                )
                 break
             texts.append(text)
         fields = {field for addresses in self._by_reason.values() for field in addresses.values()}

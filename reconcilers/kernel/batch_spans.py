@@ -7,7 +7,7 @@ from typing import final
 from opentelemetry import trace
 
 from reconcilers.round_span import start_round_span
-from resources.enumeration import counted
+from resources.enumeration import counted_are
 from resources.trace_links import TraceLinks
 
 _tracer = trace.get_tracer("waggle.kernel")
@@ -47,7 +47,7 @@ class BatchSpans:
             span.set_attribute("waggle.writer_seconds", seconds)
             if failures:
                 span.set_status(
-                    trace.StatusCode.ERROR, f"not installed: {counted(failures, 'route')}"
+                    trace.StatusCode.ERROR, f"{counted_are(failures, 'route')} not installed"
                 )
             span.end()
 

@@ -126,7 +126,7 @@ def test_a_peer_that_does_not_get_all_routes_is_named(
         shown = capsys.readouterr()
         assert " 12,1 " in shown.out
         first = "tor-1: 2 ipv4-unicast prefixes are not advertised: there is no next hop\n"
-        sentence = "tor-1: 1 ipv6-unicast prefixes are not advertised: they do not fit\n"
+        sentence = "tor-1: 1 ipv6-unicast prefix is not advertised: they do not fit\n"
         assert shown.err == f"waggle peers: {first}waggle peers: {sentence}"
         assert main(["peers", "-o", "json", "--socket", str(path)]) == 0
         shown = capsys.readouterr()

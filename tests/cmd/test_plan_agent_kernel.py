@@ -134,8 +134,8 @@ def test_routes_that_an_agent_only_counts_are_named(
     with serving(socket, agent, agent.kernel()):
         assert main(["plan", "-f", str(before), "--socket", str(socket), "--received"]) == 0
     assert capsys.readouterr().err == (
-        "waggle plan: 7 routes of peer 192.0.2.1 are not known, as they are not kept "
-        "(--keep-received)\n"
+        "waggle plan: routes that are not kept (--keep-received) are not known: "
+        "7 of peer 192.0.2.1\n"
     )
 
 

@@ -87,7 +87,7 @@ def test_the_limit_is_one_of_selected_routes(
     out, err = capsys.readouterr()
     assert "10.1.0.0/16" in out
     assert "10.2.0.0/16" not in out
-    assert "these are the first 1 routes; there are more" in err
+    assert "this is the first route; there are more" in err
     assert main(["routes", *flags, "2"]) == 0
     assert "there are more" not in capsys.readouterr().err
 

@@ -8,6 +8,7 @@ from resources.enumeration import (
     MAX_MESSAGE_CHARACTERS,
     bounded,
     counted,
+    counted_are,
     enumerate_objects,
     enumerate_some,
     first_of,
@@ -81,3 +82,4 @@ def test_texts_are_joined_after_a_start_as_far_as_a_message_holds_them() -> None
 )
 def test_a_number_is_followed_by_its_noun(number: int, noun: tuple[str, ...], text: str) -> None:
     assert counted(number, *noun) == text
+    assert counted_are(number, *noun) == f"{text} {'is' if number == 1 else 'are'}"

@@ -228,7 +228,12 @@ def _notes(
         yield _no_routes(selection, args, answer.rejected, is_kept=not counted)
         yield from counted
     elif answer.rest.get("truncated"):
-        yield f"these are the first {args.limit} routes; there are more"
+        first = (
+            "this is the first route"
+            if args.limit == 1
+            else f"these are the first {args.limit} routes"
+        )
+        yield f"{first}; there are more"
     elif selection.table == "received" and selection.prefix is None:
         yield from _not_kept(_peers(args), selection)
     if selection.table == "received" and not missing:

@@ -107,5 +107,5 @@ def test_a_batch_that_no_writer_confirms_and_one_that_fails_end_as_errors(
     agent.kernel.installed.spans.begin(99, 1)
     agent.writer.connect()
     failed, abandoned = named(exporter, "kernel.batch")
-    assert failed.status.description == "not installed: 1 route"
+    assert failed.status.description == "1 route is not installed"
     assert abandoned.status.description == "the writer has disconnected"

@@ -232,11 +232,11 @@ def _kernel_of(
 
 def _not_kept(peers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for peer in peers:
-        counted = sum(family.get("notKept", 0) for family in peer.get("received", ()))
-        if counted:
+        not_kept = sum(family.get("notKept", 0) for family in peer.get("received", ()))
+        if not_kept:
             yield (
-                f"{counted} routes of peer {peer['name']} are not known, as they are not kept "
-                "(--keep-received)"
+                "routes that are not kept (--keep-received) are not known: "
+                f"{not_kept} of peer {peer['name']}"
             )
 
 
