@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cmd.lab import NODE, PYTHON, configuration, established, free_port, routers, service
+from tests.cmd.lab import NODE, PYTHON, configuration, established, routers, service
 from tests.support.agent import Agent
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.program
@@ -46,15 +47,15 @@ def test_a_service_becomes_a_route_and_a_change_is_advertised_within_a_second(
                 routes = agent.routes("advertised")
                 assert sorted(route["prefix"] for route in routes) == sorted(expected)
 
-            eventually(lambda: advertised("198.51.100.10/32"), within=5)
+            eventually(lambda: advertised("198.51.100.10/32"))
             (route,) = agent.routes("advertised", peer="tor-1")
             assert route["origins"] == [{"kind": "Service", "namespace": "shop", "name": "web"}]
             began = time.monotonic()
             agent.write_objects("web.json", service("web", "198.51.100.11"))
-            eventually(lambda: advertised("198.51.100.11/32"), within=5)
+            eventually(lambda: advertised("198.51.100.11/32"))
             assert time.monotonic() - began < 1
             agent.remove("web.json")
-            eventually(lambda: advertised(), within=5)
+            eventually(lambda: advertised())
             (peer,) = agent.command("peers")["items"]
             assert peer["advertised"] == [{"family": "ipv4-unicast", "routes": 0}]
         finally:
@@ -78,7 +79,7 @@ def test_routes_of_an_address_are_its_longest_match_at_each_peer(tmp_path: Path)
                 assert len(agent.routes("advertised")) == 2
 
             established(agent, 2)
-            eventually(complete, within=10)
+            eventually(complete)
             default, sixteen, web = "0.0.0.0/0", "198.51.0.0/16", "198.51.100.10/32"
             assert found("received", "198.51.100.10") == [("tor-1", sixteen), ("tor-2", sixteen)]
             assert found("received", "192.0.2.1", "--peer", "tor-2") == [("tor-2", default)]
@@ -103,7 +104,7 @@ def test_explanations_know_the_sessions(tmp_path: Path) -> None:
         agent.write_objects("web.json", service("web", "198.51.100.10"))
         agent.start()
         try:
-            eventually(lambda: agent.routes("advertised", peer="tor-1"), within=10)
+            eventually(lambda: agent.routes("advertised", peer="tor-1"))
 
             def explained() -> None:
                 found = agent.command("explain", "shop/web")["items"]
@@ -112,7 +113,7 @@ def test_explanations_know_the_sessions(tmp_path: Path) -> None:
                 }
                 assert reasons == {"tor-1": "Advertised", "tor-2": "SessionDown"}
 
-            eventually(explained, within=10)
+            eventually(explained)
             (item,) = agent.command("explain", "198.51.100.10", "--peer", "tor-2")["items"]
             assert item["advertisedPrefixes"] == ["198.51.100.10/32"]
             assert item["message"].startswith("the session is ")
@@ -143,9 +144,9 @@ def test_a_watch_prints_changes_of_manifests_until_the_agent_stops(tmp_path: Pat
             ]
             began = time.monotonic()
             agent.daemon.signal(signal.SIGTERM)
-            assert agent.daemon.wait(10) == 0
+            assert agent.daemon.wait(60) == 0
             assert time.monotonic() - began < 2
-            assert watch.wait(10) == 1
+            assert watch.wait(60) == 1
         finally:
             watch.kill()
             agent.stop()
@@ -187,7 +188,7 @@ class Hangup:
             assert some
             return some
 
-        return eventually(found, within=10)
+        return eventually(found)
 
     def sessions(self) -> dict[str, float]:
         """Return since when each session is up, as Unix time."""
@@ -211,7 +212,7 @@ def _check_reloads(it: Hangup) -> None:
     it.give("198.51.100.11", [*it.ports, free_port("127.0.0.4")])
     changed = "cells: {logging: {level: debug}, apply: {verifyInterval: 7}, host: {enabled: false}}"
     (reloaded,) = it.lines_of("agent.reload", settings=changed)
-    eventually(lambda: it.check("198.51.100.11", 3), within=10)
+    eventually(lambda: it.check("198.51.100.11", 3))
     assert it.sessions() == sessions
     assert it.agent.health()["logging"]["message"] == "level debug"
     lines = (it.agent.directory / "log").read_text().partition(reloaded)[0].splitlines()
@@ -228,7 +229,7 @@ def _check_reloads(it: Hangup) -> None:
     (failed,) = it.lines_of("agent.reload_failed", settings=wrong)
     text = f"{it.settings}: cells.http.adress: unknown key (did you mean address?)"
     assert failed.endswith(f'reason="{text}"')
-    eventually(lambda: _in("all.json", it.agent.health()["manifests"]["message"]), within=10)
+    eventually(lambda: _in("all.json", it.agent.health()["manifests"]["message"]))
     it.check("198.51.100.11", 3)
     assert it.sessions() == sessions
     assert it.agent.health()["logging"]["message"] == "level debug"
@@ -247,14 +248,14 @@ def test_sighup_applies_differences_and_sigterm_closes_the_sessions_and_ends_wit
             established(agent, 2)
             began = time.monotonic()
             agent.daemon.signal(signal.SIGTERM)
-            assert agent.daemon.wait(10) == 0
+            assert agent.daemon.wait(60) == 0
             assert time.monotonic() - began < 2
         finally:
             agent.stop()
         assert not agent.socket.exists()
         for number in (1, 2):
             log = tmp_path / f"router-{number}.log"
-            eventually(lambda log=log: _contains(log, "Cease"), within=5)  # type: ignore[misc]
+            eventually(lambda log=log: _contains(log, "Cease"))  # type: ignore[misc]
 
 
 def _contains(path: Path, text: str) -> None:
@@ -274,11 +275,10 @@ def test_probes_succeed_after_the_first_pass(tmp_path: Path) -> None:
         # A peer that is down holds it up for a while, and no longer.
         eventually(
             lambda: _in("waits for peer main/tor-1, for 2 s at most", fetch(f"{url}/readyz")[1]),
-            within=5,
         )
-        eventually(lambda: _equals(fetch(f"{url}/readyz"), (200, "ok\n")), within=10)
+        eventually(lambda: _equals(fetch(f"{url}/readyz"), (200, "ok\n")))
         agent.write("broken.yaml", "kind: [\n")
-        eventually(lambda: _in("broken.yaml", fetch(f"{url}/healthz?verbose")[1]), within=5)
+        eventually(lambda: _in("broken.yaml", fetch(f"{url}/healthz?verbose")[1]))
         # A peer that refuses the connection and an invalid file degrade the health, and fail no probe.
         status, text = fetch(f"{url}/healthz?verbose")
         assert status == 200
@@ -343,7 +343,7 @@ def test_a_second_agent_on_the_same_socket_exits_and_leaves_the_first_unaffected
             [sys.executable, "-m", "waggle_agent", "--api-socket", agent.socket],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=60,
             check=False,
         )
         assert second.returncode == 1

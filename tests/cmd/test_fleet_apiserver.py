@@ -178,7 +178,7 @@ def test_the_page_of_a_cluster_has_the_sessions_of_its_nodes(cluster: tuple[str,
             assert program.stdout is not None
             sign_in = urlsplit(program.stdout.readline().strip())
             assert sign_in.hostname == "127.0.0.1"
-            connection = http.client.HTTPConnection("127.0.0.1", sign_in.port or 0, timeout=30)
+            connection = http.client.HTTPConnection("127.0.0.1", sign_in.port or 0, timeout=60)
             connection.request("GET", f"{sign_in.path}?{sign_in.query}")
             answer = connection.getresponse()
             answer.read()

@@ -15,8 +15,9 @@ import pytest
 
 from cells.api.agent_socket import connected
 from cells.observability.http_connections import MAX_CONNECTIONS
-from tests.cmd.lab import NODE, configuration, established, free_port, routers, service
+from tests.cmd.lab import NODE, configuration, established, routers, service
 from tests.support.agent import Agent
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.program
 HOLD_SECONDS = 6
@@ -85,7 +86,7 @@ def test_sessions_keep_their_times_under_slow_silent_and_flooding_clients(tmp_pa
             before = {name: item["sinceTime"] for name, item in agent.peers().items()}
 
             def to_page() -> socket.socket:
-                return socket.create_connection(("127.0.0.1", port), timeout=10)
+                return socket.create_connection(("127.0.0.1", port), timeout=60)
 
             def to_socket() -> socket.socket:
                 return connected(agent.socket, 10)

@@ -27,7 +27,7 @@ def test_an_operator_that_is_ended_releases_its_lease(
         try:
             eventually(lambda: _holds(operator, server, "one"))
             operator.signal(number)
-            assert operator.wait(10) == 0
+            assert operator.wait(60) == 0
             _holds(None, server, "")
         finally:
             operator.stop()

@@ -141,7 +141,7 @@ def test_sighup_applies_the_differences_and_an_invalid_file_changes_nothing(
 @pytest.mark.program
 def test_a_monitoring_station_receives_all_messages(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(10)
+        server.settimeout(60)
         port = server.getsockname()[1]
         router = Process(
             tmp_path,
@@ -152,7 +152,7 @@ def test_a_monitoring_station_receives_all_messages(tmp_path: Path) -> None:
         try:
             client, _ = server.accept()
             with client:
-                client.settimeout(10)
+                client.settimeout(60)
                 station = Station()
                 while not any(m.loc_rib.ended for m in station.monitored.values()):
                     station.feed(client.recv(65536))
@@ -218,7 +218,7 @@ def test_a_file_at_the_path_of_the_socket_is_kept(tmp_path: Path) -> None:
         [sys.executable, "-m", "waggle", "router", "-c", str(path)],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 1

@@ -28,12 +28,13 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_CONFIGURATION
-from tests.cmd.lab import NODE, PYTHON, configuration, free_port, service
+from tests.cmd.lab import NODE, PYTHON, configuration, service
 from tests.support import without_md5
 from tests.support.agent import Agent
 from tests.support.apiserver import BackgroundApiServer, status
 from tests.support.daemon import Daemon
 from tests.support.kinds import KINDS
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 from waggle.__main__ import main
 from waggle.fleet.evidence import CLUSTER_SECONDS
@@ -161,7 +162,7 @@ def test_doctor_names_a_fault_of_a_session(
         assert named, doctor(agent)
         assert named[0]["remedy"]
 
-    eventually(check_findings, within=20, interval=0.3, context=agent.daemon.tail)
+    eventually(check_findings, interval=0.3, context=agent.daemon.tail)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ def test_a_kernel_without_tcp_md5_is_named_where_a_peer_has_a_password(tmp_path:
             ]
             assert "CONFIG_TCP_MD5SIG" in found[0]["remedy"]
 
-        eventually(check_findings, within=30, interval=0.3, context=agent.daemon.tail)
+        eventually(check_findings, interval=0.3, context=agent.daemon.tail)
     finally:
         agent.stop()
 
@@ -227,7 +228,7 @@ def test_a_right_that_an_agent_lacks_is_named(server: BackgroundApiServer, tmp_p
             assert [f for f in findings if "may not list services" in f["evidence"]], findings
             assert findings[0]["remedy"]
 
-        eventually(check_findings, within=30, interval=0.3, context=agent.daemon.tail)
+        eventually(check_findings, interval=0.3, context=agent.daemon.tail)
     finally:
         agent.stop()
 

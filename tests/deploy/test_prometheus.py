@@ -37,12 +37,13 @@ from speaker.server import Speaker
 from statedb import Table
 from tests.cells.bfd.test_metrics import COUNTERS, PROCESS
 from tests.cells.bfd.test_metrics import UP as BFD_UP
-from tests.cmd.lab import NODE, configuration, free_port, service
+from tests.cmd.lab import NODE, configuration, service
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import BOTH, MAIN, PREFIX, wire
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import Agent as KernelAgent
 from tests.support.apiserver import ApiServer
 from tests.support.certificates import authority_and_server
+from tests.support.ports import free_port
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
@@ -64,7 +65,7 @@ async def running(cells: tuple[Cell, ...], **flags: object) -> AsyncIterator[Hiv
     hive = Hive(cells, load(cells, flags=given))
     task = asyncio.create_task(hive.run())
     try:
-        await until(lambda: hive.readiness.ready, within=20)
+        await until(lambda: hive.readiness.ready)
         yield hive
     finally:
         hive.shutdown()
@@ -146,7 +147,7 @@ class Prometheus:
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(60)
 
     async def ask(self, path: str, **query: str) -> Any:  # noqa: ANN401  JSON
         url = f"{self._url}/api/v1/{path}?{urllib.parse.urlencode(query)}"
@@ -212,14 +213,14 @@ async def scenario(directory: Path) -> None:
             local = Path(str(own["--api-socket"]))
 
             async def accepts_one() -> None:
-                await until(lambda: peer.peers()[0].families[0].accepted == 1, within=30)
+                await until(lambda: peer.peers()[0].families[0].accepted == 1)
 
             await accepts_one()
             # This agent ends the session: its hold time has changed.
             config = next(item for item in items if item["kind"] == "CiliumBGPPeerConfig")
             config["spec"]["timers"]["holdTimeSeconds"] = 60
             server.put(config)
-            await until(lambda: peer.peers()[0].hold_time == 60, within=20)
+            await until(lambda: peer.peers()[0].hold_time == 60)
             await accepts_one()
             # What another program would have to do: the speaker has lost a peer.
             speaker = agent.get(SpeakerPort)  # type: ignore[type-abstract]

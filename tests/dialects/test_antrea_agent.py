@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from cells.api.client import at_socket
-from tests.cmd.lab import established, free_port, routers
+from tests.cmd.lab import established, routers
 from tests.reconcilers.antrea.build import node, policy, service
 from tests.support.agent import Agent
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 from waggle.__main__ import main
 

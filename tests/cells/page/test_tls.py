@@ -94,7 +94,7 @@ def test_handshakes_that_do_not_end_hold_no_more_than_their_number(files: Path) 
             sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
         for sock in silent:
             sock.close()
-        eventually(lambda: _none(handshakes), within=10)
+        eventually(lambda: _none(handshakes))
         assert get(of.port, files) == 200
 
 

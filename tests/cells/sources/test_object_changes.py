@@ -126,7 +126,7 @@ async def agent(path: Path) -> AsyncIterator[tuple[Hive, ChosenSource]]:
 
 def run(scenario: Callable[[Path], Awaitable[None]], tmp_path: Path) -> None:
     async def whole() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await scenario(tmp_path / "agent.sock")
 
     asyncio.run(whole())
