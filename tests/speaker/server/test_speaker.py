@@ -552,7 +552,8 @@ def test_a_time_of_the_past_depends_on_no_wait_between_two_clocks() -> None:
     speaker.set_collectors([BmpCollector(name="c", address=B, port=1)])
 
     def since() -> list[float]:
-        return [item.since for item in (*speaker.peers(), *speaker.collectors())]
+        collectors = [collector.since for collector in speaker.collectors()]
+        return [*(peer.since for peer in speaker.peers()), *collectors]
 
     async def main() -> None:
         await speaker.start()
