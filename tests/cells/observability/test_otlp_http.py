@@ -187,7 +187,7 @@ def test_a_batch_that_is_refused_is_not_sent_again(status: int) -> None:
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize(("timeout", "attempts"), [(0.0, 0), (0.5, 1), (1.0, 2), (60.0, 6)])
+@pytest.mark.parametrize(("timeout", "attempts"), [(0.0, 0), (0.5, 1), (1.5, 2), (60.0, 6)])
 def test_attempts_end_with_the_time_of_the_batch(
     timeout: float, attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
