@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import gzip
-import http.client
 import socket
 import ssl
 import threading
@@ -207,9 +206,8 @@ def test_attempts_end_with_the_time_of_the_batch(
     with collector(*[503] * 1000) as server:
         sending = OtlpHttpExporter(f"http://127.0.0.1:{server.server_address[1]}/x?y=z", timeout)
         sending._ended = Pauses()
-        sending._new_connection = lambda _: http.client.HTTPConnection(  # type: ignore[method-assign]
-            "127.0.0.1", server.server_address[1], timeout=TIMEOUT
-        )
+        connect = sending._new_connection
+        monkeypatch.setattr(sending, "_new_connection", lambda _: connect(TIMEOUT))
         assert sending.export([span()]) is FAILURE
         sending.shutdown()
     assert [path for path, _, _ in server.requests] == ["/x?y=z"] * attempts
