@@ -1,9 +1,9 @@
 """TCP ports for servers that listen later, or again: no other test and no connection takes them.
 
-A port that the kernel has chosen, and that was closed, belongs to whoever is next: a server of another
-worker, or an outgoing connection. These are outside the kernel's range of ports for both, and each
-process that runs tests has blocks of its own. An abstract Unix socket stands for a block: its names are
-those of one network namespace, as ports are, and the kernel frees it when the process ends.
+A port that the kernel has chosen, and that was closed, is given to the next server of another worker,
+or to an outgoing connection. The ports here are outside the kernel's range for both, and each process
+that runs tests has blocks of its own. An abstract Unix socket stands for a block: a network namespace
+has its own names of these, as it has its own ports, and the kernel frees them when the process ends.
 """
 
 from __future__ import annotations
