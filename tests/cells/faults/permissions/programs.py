@@ -190,6 +190,9 @@ def operator(
         dialects=dialects,
         operator_identity="a",
         lease_retry_seconds="0.05",
+        # A process that a busy machine keeps from running goes on leading.
+        renew_deadline_seconds="900",
+        lease_duration_seconds="1000",
         **flags,
     )
 
