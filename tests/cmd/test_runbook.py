@@ -38,7 +38,7 @@ from tests.support.wait import eventually
 from waggle.__main__ import main
 from waggle.fleet import evidence
 
-pytestmark = [pytest.mark.program, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.program
 
 RUNBOOK = "tests/cmd/test_runbook.py"
 FLEET = "tests/cmd/test_fleet_apiserver.py"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from cells.observability.http_connections import close_server
 from tests.support.background_loop import BackgroundLoop
 
 SYN_STREAM, SYN_REPLY, PING = 1, 2, 6
@@ -67,12 +68,8 @@ class Kubelet:
 
     def __exit__(self, *_: object) -> None:
         """Stop, with what still runs."""
-
-        async def stop() -> None:
-            self._server.close()
-
         try:
-            self._loop.do(stop())
+            self._loop.do(close_server(self._server))
         finally:
             self._loop.__exit__()
 
