@@ -10,7 +10,6 @@ import base64
 import contextlib
 import json
 import secrets
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -24,10 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.daemon import Daemon
+from tests.support.held_ports import held, port_of
 from tests.support.kubernetes.assets import Assets
 from tests.support.wait import NotReadyError, eventually
 
 START_SECONDS = 120.0
+SECONDS = 60.0
+"""Timeout of a request."""
 BUSY_ATTEMPTS = 60
 BUSY_PAUSE = 0.5
 AUDIT_POLICY = """\
@@ -86,7 +88,8 @@ class KubeApiServer:
     def __init__(self, assets: Assets, directory: Path) -> None:
         self.directory = directory
         self._assets = assets
-        self._etcd_port, self._peer_port, self._port = _free_ports(3)
+        self._held = [held() for _ in range(3)]
+        self._etcd_port, self._peer_port, self._port = map(port_of, self._held)
         self._token = secrets.token_hex(16)
         self._etcd = Daemon("etcd", self._etcd_command(), log=directory / "etcd.log")
         self._server = Daemon(
@@ -123,7 +126,7 @@ class KubeApiServer:
 
     def stop_server(self) -> None:
         """Stop the API server; etcd goes on, with all objects."""
-        self._server.stop(timeout=20)
+        self._server.stop()
 
     def crash_server(self) -> None:
         """Kill the API server; etcd goes on, with all objects."""
@@ -133,6 +136,8 @@ class KubeApiServer:
         """Stop both."""
         self.stop_server()
         self._etcd.stop()
+        for port in self._held:
+            port.close()
 
     def request(
         self,
@@ -171,7 +176,7 @@ class KubeApiServer:
         # Its certificate is signed by itself, and names the loopback address.
         trust = ssl.create_default_context(cafile=str(self.directory / "certs" / "apiserver.crt"))
         try:
-            with urllib.request.urlopen(request, context=trust, timeout=30) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, context=trust, timeout=SECONDS) as answer:  # noqa: S310
                 return _answer(answer.status, answer.read())
         except urllib.error.HTTPError as error:
             with error:
@@ -192,7 +197,7 @@ class KubeApiServer:
     def _gateway(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         """Ask etcd through its HTTP gateway."""
         url = f"http://127.0.0.1:{self._etcd_port}/v3/{what}"
-        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=20) as answer:
+        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=SECONDS) as answer:
             found: dict[str, Any] = json.loads(answer.read())
             return found
 
@@ -357,14 +362,3 @@ def _answer(status: int, octets: bytes) -> Answer:
     except ValueError:
         body = {"message": octets.decode(errors="replace")}
     return Answer(status, body if isinstance(body, dict) else {"value": body})
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return free ports; each is kept bound until all are found, so that they differ."""
-    with contextlib.ExitStack() as stack:
-        found = []
-        for _ in range(count):
-            probe = stack.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            found.append(int(probe.getsockname()[1]))
-        return found
