@@ -90,7 +90,7 @@ def test_a_gobgp_that_is_killed_is_one_loss_and_one_return(tmp_path: Path) -> No
             def down() -> None:
                 assert router.states[0] != "Established"
 
-            eventually(up, within=60, context=context)
+            eventually(up, context=context)
             settles(up, stays=STAYS, context=context)
             first = router.read("peers").get("flaps", 0)
 
@@ -99,15 +99,15 @@ def test_a_gobgp_that_is_killed_is_one_loss_and_one_return(tmp_path: Path) -> No
                 assert router.read("peers").get("flaps", 0) == first + number, "one loss"
                 assert router.read("bfd").get("ups") == 1 + number, "one return"
 
-            eventually(partial(counted, 0), within=30, context=context)
+            eventually(partial(counted, 0), context=context)
             for number in range(1, KILLS + 1):
                 other.kill()
-                eventually(down, within=10, context=context)
+                eventually(down, context=context)
                 (tmp_path / "gobgp.api").unlink(missing_ok=True)
                 other.start()
                 eventually(up, within=200, context=context)
                 settles(up, stays=STAYS, context=context)
-                eventually(partial(counted, number), within=30, context=context)
+                eventually(partial(counted, number), context=context)
         finally:
             other.stop()
             router.daemon.stop()
@@ -132,7 +132,7 @@ def test_gobgp_keeps_its_own_interval_whatever_ours_is(tmp_path: Path) -> None:
                 assert item["packetsReceived"] > 20
                 return item
 
-            item = eventually(received, within=60, context=other.tail)
+            item = eventually(received, context=other.tail)
         finally:
             other.stop()
             router.daemon.stop()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from aiohttp import web
 
 from resources.kind import Kind
 from tests.support.background_loop import BackgroundLoop
+from tests.support.held_ports import held, port_of
 from tests.support.kinds import CONFIG_MAP, KINDS
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -194,7 +196,11 @@ class ApiServer:
     # Its life
 
     async def start(self, tls: ssl.SSLContext | None = None) -> None:
-        """Listen, on the port of last time if there was one."""
+        """Listen, on the port of last time if there was one: it is held as long as the server lives."""
+        if not self.port:
+            port = held()
+            weakref.finalize(self, port.close)
+            self.port = port_of(port)
         app = web.Application()
         app.router.add_get("/{path:.*}", self._handle)
         for method in ("POST", "PUT", "PATCH", "DELETE"):
@@ -206,7 +212,6 @@ class ApiServer:
             self._runner, "127.0.0.1", self.port, ssl_context=tls, reuse_address=True
         )
         await site.start()
-        self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
         """Stop listening, and break every connection."""

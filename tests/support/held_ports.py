@@ -1,4 +1,4 @@
-"""TCP ports for programs that are told theirs before they listen, perhaps again and again.
+"""TCP ports of programs that get theirs before they listen, or listen again and again.
 
 A port that was free a moment ago may be given to any other socket of the machine: one that connects, or
 one of a test in another process. A held port is bound all the while, by a socket that does not listen:

@@ -110,7 +110,7 @@ class Jaeger:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         self._daemon.start()
-        eventually(self.services, within=60, context=self._daemon.tail)
+        eventually(self.services, context=self._daemon.tail)
 
     def stop(self) -> None:
         """End it politely."""

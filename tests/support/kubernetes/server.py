@@ -126,7 +126,7 @@ class KubeApiServer:
 
     def stop_server(self) -> None:
         """Stop the API server; etcd goes on, with all objects."""
-        self._server.stop()
+        self._server.stop(timeout=20)
 
     def crash_server(self) -> None:
         """Kill the API server; etcd goes on, with all objects."""

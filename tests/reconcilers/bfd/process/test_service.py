@@ -103,7 +103,7 @@ def test_a_process_that_stood_still_has_lost_no_session(link: Link) -> None:
     link.connect(LEFT, RIGHT)
     # What the neighbor takes for lost has a longer time.
     quick = Settings(desired_min_tx=50_000, required_min_rx=50_000, detect_multiplier=8)
-    patient = Settings(desired_min_tx=50_000, required_min_rx=50_000, detect_multiplier=200)
+    patient = Settings(desired_min_tx=200_000, required_min_rx=50_000, detect_multiplier=250)
     with bfd_in(link.left) as ours, bfd_in(link.right) as theirs:
         ours.set(TO_RIGHT, patient)
         theirs.set(TO_LEFT, quick)

@@ -100,7 +100,7 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     """Run a scenario in a loop of its own."""
 
     async def main() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(200):
             await scenario()
 
     asyncio.run(main())
