@@ -14,6 +14,7 @@ from resources.core.kinds import SECRET
 from resources.kubernetes import Access, KubernetesSource, Phase, Selection, Timeouts, of_node
 from tests.resources.kubernetes.objects import advertisement, service
 from tests.resources.kubernetes.source.reading import Reader
+from tests.support.held_ports import held_port
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.server import KubeApiServer
 from tests.support.relay import Relay
@@ -58,7 +59,7 @@ DEFINITION = {
 }
 
 
-def run(scenario: Callable[[], Awaitable[None]], seconds: float = 90) -> None:
+def run(scenario: Callable[[], Awaitable[None]], seconds: float = 250) -> None:
     """Run a scenario in a loop of its own."""
 
     async def main() -> None:
@@ -140,7 +141,7 @@ def test_changes_during_an_outage_are_read_after_410(
         await shop(apiserver)
         for name in ("web", "old"):
             await create(apiserver, name)
-        relay = Relay(int(apiserver.url.rpartition(":")[2]))
+        relay = Relay(int(apiserver.url.rpartition(":")[2]), port=port)
         await relay.open()
         async with reader(through(relay, apiserver, tmp_path)) as observed:
             await until(lambda: observed.names() == {"web", "old"})
@@ -158,7 +159,8 @@ def test_changes_during_an_outage_are_read_after_410(
             await until(lambda: observed.phase(f"Service/{NAMESPACE}") is Phase.FOLLOWING)
         await relay.cut()
 
-    run(scenario)
+    with held_port() as port:
+        run(scenario)
 
 
 def test_a_service_changed_during_an_api_server_restart_is_read_afterwards(
