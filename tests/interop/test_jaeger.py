@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pytest
@@ -248,7 +249,7 @@ def test_a_round_with_several_causes_is_a_trace_of_its_own_with_links_to_them(la
         for name, address in (("a", "198.51.100.21"), ("b", "198.51.100.22")):
             waiting = cluster.link.left.unread()
             cluster.put(name, address)
-            eventually(lambda waiting=waiting: _arrived(cluster, waiting), context=cluster.logs)
+            eventually(partial(_arrived, cluster, waiting), context=cluster.logs)
     finally:
         cluster.agent.daemon.thaw()
     added = {"198.51.100.21/32", "198.51.100.22/32"}
