@@ -549,7 +549,7 @@ def test_a_time_of_the_past_depends_on_no_wait_between_two_clocks() -> None:
     speaker.set_collectors([BmpCollector(name="c", address=B, port=1)])
 
     def since() -> list[float]:
-        return [item.since for item in (*speaker.peers(), *speaker.collectors())]
+        return [*(i.since for i in speaker.peers()), *(i.since for i in speaker.collectors())]
 
     async def main() -> None:
         await speaker.start()
