@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tests.support.daemon import LOG_TAIL
 from tests.support.netns import DEVICE, Namespace
 from tests.support.realtime import preferred
 from tests.support.routers.base import (
@@ -271,6 +272,10 @@ class Bird(Router):
     def bfd_changes(self, address: str) -> int:
         """Return how often the BFD session with a neighbor has changed its state, by its log."""
         return self._log_text().count(f": Session to {address} changed state from ")
+
+    def events(self) -> str:
+        """Return the end of what it has logged."""
+        return self._log_text()[-LOG_TAIL:]
 
     def _count_sessions(self) -> Counter[str]:
         """Return how many sessions each protocol has had, by what its log has more than before."""
