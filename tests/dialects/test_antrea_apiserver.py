@@ -23,6 +23,7 @@ from tests.dialects import antrea_definition as definitions
 from tests.reconcilers.antrea.build import NODE, ROUTER_ID, node, policy, secret
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
+from tests.support.held_ports import held_port
 from tests.support.kubernetes.accounts import (
     CRDS,
     NAMESPACE,
@@ -192,9 +193,9 @@ def test_policies_are_applied_and_the_annotation_alone_is_written_once(
 ) -> None:
     before = server.request("GET", f"{CRDS}/bgppolicies.crd.antrea.io").body["metadata"]
     since = server.audited
-    with routers(tmp_path, 1) as (port,):
+    with routers(tmp_path, 1) as (port,), held_port("::") as own_port:
         peers = [{"address": "127.0.0.2", "asn": 65000, "port": port}]
-        apply(server, policy("edge", pod=True, localASN=65001, listenPort=1179, peers=peers))
+        apply(server, policy("edge", pod=True, localASN=65001, listenPort=own_port, peers=peers))
         keys = secret({"10.30.4.1-64600": "unused"})
         put(server, SECRETS, keys)
         switches = ("--enable-cell", "antrea", "--disable-cell", "cilium")
