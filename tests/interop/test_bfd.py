@@ -42,7 +42,7 @@ GRACE = 0.05
 ATTEMPTS = 3
 """Of a measured time, whose median is judged."""
 MOST_ATTEMPTS = 12
-"""With those before which the path was lost already, as the machine kept the router from sending."""
+"""With attempts whose path was lost before, as the machine kept the router from sending."""
 LOSSY = (
     "table ip lossy {"
     " chain incoming { type filter hook input priority 0; udp dport 3784 drop; };"
@@ -274,7 +274,7 @@ def lose_the_path(found: Lab) -> None:
     """
     (session,) = found.agent.ask("/v1/bfd")
     assert session["remoteIndependent"] is False
-    # One that is lost at one end alone is a second restart for BIRD, which flushes what is stale.
+    # A loss that one end alone has noticed is a second restart for BIRD, which flushes stale routes.
     found.agent.write_objects("configuration.json", configuration(3, graceful=True))
 
     def alike() -> None:

@@ -1,7 +1,7 @@
 """TCP ports of programs that get theirs before they listen, or listen again and again.
 
-A port that was free a moment ago may be given to any other socket of the machine: one that connects, or
-one of a test in another process. A held port is bound all the while, by a socket that does not listen:
+A port that was free a moment ago may be given to any other socket of the machine: for a connection, or
+in a test in another process. A held port is bound all the while, by a socket that does not listen:
 connections to it are refused, the kernel gives it to no other socket, and a program that binds it with
 SO_REUSEADDR, as servers do, may listen there.
 """

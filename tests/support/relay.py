@@ -35,7 +35,7 @@ class Relay:
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self.port = port
-        """Where it listens: any free one. One that is opened again is given a port that is held."""
+        """Where it listens: any free one. A relay that is opened again is given a port that is held."""
 
     async def open(self) -> None:
         """Let connections come."""

@@ -13,7 +13,7 @@ from speaker.bfd import source_filter
 
 
 class Receiving(socket.socket):
-    """A socket to read from, and another one that shows what has arrived.
+    """A socket to read from, and another one, which shows what has arrived.
 
     A busy machine delivers a packet after the call that has sent it: what is sent to the other socket
     afterwards is behind it.
