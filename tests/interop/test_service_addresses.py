@@ -151,7 +151,7 @@ def test_a_router_gets_no_address_that_belongs_to_something_else(
             for address, reason in BY_ROUTES[kind].items():
                 assert {one["reason"] for one in explain(address)} == {reason}
 
-        eventually(complete, within=40, context=agent.daemon.tail)
+        eventually(complete, context=agent.daemon.tail)
         assert held() <= set(GOOD)
         explained = {address: {one["reason"] for one in explain(address)} for address in bad}
         # A cluster IP is a ClusterIP as well, which nothing advertises.

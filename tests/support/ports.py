@@ -47,7 +47,7 @@ class Ports:
     def free(self, address: str) -> int:
         """Return a port at which no one listens at this address, and no one will."""
         for port in self._ports:
-            with socket.socket() as probe:
+            with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
                 try:
                     probe.bind((address, port))
                 except OSError as error:

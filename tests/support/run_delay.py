@@ -6,15 +6,37 @@ The kernel's own number, of all threads (the second field of ``/proc/PID/task/TI
 from __future__ import annotations
 
 import contextlib
+import os
+import select
+import time
 from pathlib import Path
 
 
 def run_delay(*pids: int) -> float:
     """Return the seconds that the threads of some processes were ready and did not run."""
-    nanoseconds = 0
+    seconds = 0.0
     for pid in pids:
         for thread in Path(f"/proc/{pid}/task").iterdir():
             # A thread may end meanwhile.
             with contextlib.suppress(OSError):
-                nanoseconds += int((thread / "schedstat").read_text().split()[1])
-    return nanoseconds / 1e9
+                seconds += _waited(thread)
+    return seconds
+
+
+def seconds_to_end(pid: int, within: float) -> float:
+    """Return the seconds until a process ends, without its main thread's waits for a processor.
+
+    The kernel has this number until the parent has taken the exit status, which this does not.
+    """
+    began, delayed = time.monotonic(), _waited(Path(f"/proc/{pid}"))
+    process = os.pidfd_open(pid)
+    try:
+        ended, _, _ = select.select([process], [], [], within)
+    finally:
+        os.close(process)
+    assert ended, f"process {pid} has not ended within {within:g} s"
+    return time.monotonic() - began - (_waited(Path(f"/proc/{pid}")) - delayed)
+
+
+def _waited(thread: Path) -> float:
+    return int((thread / "schedstat").read_text().split()[1]) / 1e9

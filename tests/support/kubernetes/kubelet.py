@@ -98,7 +98,7 @@ class Kubelet:
             writer.write(_data(streams[0], json.dumps(_result(status)).encode()))
             writer.writelines(_data(stream, b"", FIN) for stream in streams)
             await writer.drain()
-            await asyncio.wait([pings], timeout=5)
+            await asyncio.wait([pings], timeout=60)
             pings.cancel()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
