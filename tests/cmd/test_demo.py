@@ -34,7 +34,7 @@ def copied() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def copied_examples() -> Iterator[Path]:
-    """Copy the examples, with a port that is free; the path of a socket has 108 octets at most."""
+    """Copy the examples, with ports that are free; the path of a socket has 108 octets at most."""
     with tempfile.TemporaryDirectory(prefix="demo-") as name:
         examples = Path(name) / "examples"
         shutil.copytree(ROOT / "examples", examples)
@@ -47,6 +47,9 @@ def copied_examples() -> Iterator[Path]:
         ):
             path = examples / file
             path.write_text(path.read_text().replace("1790", str(port)))
+        # The port on which the agent listens itself.
+        policy = examples / "antrea" / "policy.yaml"
+        policy.write_text(policy.read_text().replace("1179", str(free_port("::"))))
         yield examples
 
 
