@@ -24,12 +24,12 @@ from typing import Any, Final
 
 import yaml
 
-from tests.cmd.lab import free_port
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.accounts import NAMESPACE, access, define, grant, put, rules
 from tests.support.kubernetes.server import KubeApiServer
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 
 CILIUM: Final = "/apis/cilium.io/v2"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
+from cells.api import client
 from cells.hive import capabilities
 from tests.support import builds, examples, gobgp, helm, jaeger, netns
 from tests.support.background_loop import open_connections
@@ -76,6 +77,14 @@ def _no_authorities() -> Iterator[None]:
     """Trust none of this machine's authorities: each client would take 70 ms to read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_clients() -> Iterator[None]:
+    """Wait longer for an agent than a person does: a busy machine keeps it from running for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "TIMEOUT", 6 * client.TIMEOUT)
         yield
 
 

@@ -172,3 +172,34 @@ def _is_frozen(node: ast.ClassDef) -> bool:
         keyword.arg == "frozen" and ast.unparse(keyword.value) == "True"
         for keyword in node.keywords
     )
+
+
+CLOCKS = {"monotonic", "perf_counter", "time"}
+ON_BUSY_MACHINES = ("bench", "cases", "cells", "cmd", "deploy", "scenarios")
+"""Rooms of tests."""
+
+
+def _reads_a_clock(node: ast.AST) -> bool:
+    """Whether an expression is ``time.monotonic()``, or of another clock of the machine."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "time"
+        and node.func.attr in CLOCKS
+    )
+
+
+def test_no_test_fails_for_the_time_that_it_took() -> None:
+    """A busy machine has no time for a process at any moment: see `tests.support.quickest`."""
+    files = [*_modules(*(f"tests/{room}" for room in ON_BUSY_MACHINES)), *ROOT.glob("tests/*.py")]
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in files
+        for statement in ast.walk(ast.parse(path.read_text()))
+        if isinstance(statement, ast.Assert)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
+        if _reads_a_clock(node.left)
+    ]
+    assert found == []

@@ -26,6 +26,9 @@ REQUEST_SECONDS: Final = 5.0
 """From the start of a connection to the end of its request."""
 ANSWER_SECONDS: Final = 30.0
 """From the end of the request until the client has received the answer."""
+LATE_SECONDS: Final = 1.0
+"""A limit that is noticed so late lasts for as long again: the process did not run meanwhile, and what
+has come is read before a client is disconnected."""
 
 
 def _is_fault(record: logging.LogRecord) -> bool:
@@ -199,4 +202,11 @@ class _Connection(asyncio.Protocol):
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
+        due = _now() + seconds
+        self._timer = asyncio.get_running_loop().call_at(due, self._end, due)
+
+    def _end(self, due: float) -> None:
+        if _now() < due + LATE_SECONDS:
+            self.abort()
+        else:
+            self._end_after(LATE_SECONDS)

@@ -46,7 +46,7 @@ class Released:
 
     async def wait(self) -> None:
         """Wait for the next release; what follows the collection is in the same turn of the loop."""
-        await asyncio.wait_for(self._event.wait(), 30)
+        await asyncio.wait_for(self._event.wait(), 60)
         self._event.clear()
 
 

@@ -8,7 +8,7 @@ from cells.sources import kubernetes
 from resources.kubernetes import Timeouts
 
 QUICK = Timeouts(
-    connect=1.0,
+    connect=60.0,  # a server that is away refuses at once
     first_retry=0.02,
     longest_retry=0.1,
     confirm_list=0.02,

@@ -76,7 +76,7 @@ def run(
             task = asyncio.create_task(hive.run(started.set))
             await started.wait()
             try:
-                async with asyncio.timeout(15):
+                async with asyncio.timeout(120):
                     await until(lambda: bool(server.queries("watch", "frrconfigurations")))
                     await scenario(hive, server)
             finally:

@@ -133,7 +133,7 @@ def run(flags: Mapping[str, Any], expected: dict[str, str]) -> str:
         task = asyncio.create_task(hive.run())
         try:
             with contextlib.suppress(AssertionError):  # the one below has the difference
-                await until(lambda: states(hive) == expected, within=15)
+                await until(lambda: states(hive) == expected)
             assert states(hive) == expected
             return scrape(hive)
         finally:
@@ -177,10 +177,10 @@ def test_of_a_node_that_is_drained(tmp_path: Path) -> None:
     async def scenario() -> None:
         task = asyncio.create_task(hive.run())
         try:
-            await until(lambda: drained in states(hive), within=15)
+            await until(lambda: drained in states(hive))
             assert states(hive)[drained].endswith("as the node is drained: it is cordoned")
             (manifests / "node.json").write_text(json.dumps(node))
-            await until(lambda: drained not in states(hive), within=15)
+            await until(lambda: drained not in states(hive))
         finally:
             hive.shutdown()
             await task

@@ -1,13 +1,12 @@
 """An agent and routers as processes on loopback, for tests of the running program.
 
-No root and no namespaces: routers are ``waggle router`` on 127.0.0.2 and up, on ports that the
-kernel assigned. Contains no checks.
+No root and no namespaces: routers are ``waggle router`` on 127.0.0.2 and up, on ports
+that no other worker has. Contains no checks.
 """
 
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 
 NODE = "node-1"
@@ -94,13 +94,6 @@ def configuration(ports: Sequence[int]) -> list[dict[str, Any]]:
     ]
 
 
-def free_port(address: str) -> int:
-    """Return a TCP port that is free at this address."""
-    with socket.create_server((address, 0)) as sock:
-        port: int = sock.getsockname()[1]
-    return port
-
-
 @contextmanager
 def routers(directory: Path, count: int, originate: Sequence[str] = ()) -> Iterator[list[int]]:
     """Run routers that originate these prefixes; yield their ports."""
@@ -139,4 +132,4 @@ def established(agent: Agent, count: int) -> None:
         up = [name for name, (state, _) in states.items() if state == "Established"]
         assert len(up) == count, states
 
-    eventually(check, within=20, context=agent.daemon.tail)
+    eventually(check, context=agent.daemon.tail)

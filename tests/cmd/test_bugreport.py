@@ -18,12 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cells.api.test_client import answering, http
-from tests.cmd.lab import NODE, free_port, routers
+from tests.cmd.lab import NODE, routers
 from tests.cmd.test_secrets import protected
 from tests.support.agent import Agent
 from tests.support.apiserver import BackgroundApiServer
 from tests.support.certificates import authority_and_server
 from tests.support.kinds import KINDS
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 from waggle.__main__ import main
 from waggle.commands import bugreport
@@ -213,7 +214,7 @@ def test_no_secret_of_a_running_agent_is_in_its_archive(
                 assert [p["authentication"] for p in agent.ask("/v1/peers")] == ["TCP MD5"]
                 assert "spans are lost" in str(agent.health())
 
-            eventually(has_met_the_secrets, within=30, context=agent.daemon.tail)
+            eventually(has_met_the_secrets, context=agent.daemon.tail)
             archive = tmp_path / "report.tar.gz"
             files = ("--config", str(settings), "--config", str(kubeconfig))
             log = ("--log", str(tmp_path / "agent" / "log"))

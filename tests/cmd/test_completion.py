@@ -52,7 +52,7 @@ def test_bash_completes_commands_flags_and_choices(
     script: Path, words: list[str], completed: list[str]
 ) -> None:
     command = ["bash", "-c", ASK, "bash", str(script), "waggle", *words]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert answer.stderr == ""
     assert sorted(filter(None, answer.stdout.splitlines())) == sorted(completed)
 

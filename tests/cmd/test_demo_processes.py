@@ -39,7 +39,11 @@ def on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join((str(tmp_path), *filter(None, sys.path))))
 
 
-def test_a_program_is_ended_by_sigterm_and_its_last_lines_are_kept(tmp_path: Path) -> None:
+def test_a_program_is_ended_by_sigterm_and_its_last_lines_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "STOP_TIMEOUT_SECONDS", 60.0)
+
     async def scenario() -> None:
         child = await started(tmp_path, "end")
         assert (child.name, child.ended) == ("a", None)

@@ -6,7 +6,6 @@ import os
 import re
 import select
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cmd.terminal import ROOT, environment, open_terminal
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.program
 
@@ -65,7 +65,7 @@ class Shell:
     def close(self) -> None:
         """Close the terminal."""
         os.close(self._here)
-        self._shell.wait(20)
+        self._shell.wait(60)
 
 
 @pytest.fixture(name="folder")
@@ -73,8 +73,7 @@ def checkout(tmp_path: Path) -> Path:
     """Return a folder like a checkout with its virtual environment, and a port that is free."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    with socket.create_server(("127.0.0.2", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port("127.0.0.2")
     for file in ("router.yaml", "quickstart/bgp.yaml"):
         path = tmp_path / "examples" / file
         path.write_text(path.read_text().replace("1790", str(port)))

@@ -45,7 +45,7 @@ def router(path: Path, answer: bytes, octets: int | None = None) -> Iterator[lis
         thread = threading.Thread(target=serve, daemon=True)  # no request may come
         thread.start()
         yield targets
-        thread.join(10)
+        thread.join(60)
 
 
 def answered(*routes: dict[str, Any]) -> bytes:

@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ def two(tmp_path: Path) -> Iterator[tuple[Process, Process]]:
 
 
 @pytest.mark.program
-def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process]) -> None:
+def test_two_routers_exchange_routes_and_end_in_order(two: tuple[Process, Process]) -> None:
     one, other = two
     assert one.line.startswith("waggle router AS 65000 (192.0.2.1) listens on 127.0.0.1 port ")
     assert "runs without a listening address" in other.line
@@ -83,9 +82,7 @@ def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process
     other.until(lambda: left_out(other) == 0)
     one.until(lambda: "10.3.0.0/16" not in one.prefixes())
 
-    began = time.monotonic()
     assert other.end() == 0
-    assert time.monotonic() - began < 2.0
     (line,) = [line for line in other.errors.splitlines() if "is not advertised" in line]
     assert re.fullmatch(r".+: 10\.9\.0\.0/16 is not advertised: .+ \(1 so far\)", line)
     one.until(lambda: one.prefixes() == {"10.1.0.0/16", "fd01::/32"})
@@ -141,7 +138,7 @@ def test_sighup_applies_the_differences_and_an_invalid_file_changes_nothing(
 @pytest.mark.program
 def test_a_monitoring_station_receives_all_messages(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(10)
+        server.settimeout(60)
         port = server.getsockname()[1]
         router = Process(
             tmp_path,
@@ -152,7 +149,7 @@ def test_a_monitoring_station_receives_all_messages(tmp_path: Path) -> None:
         try:
             client, _ = server.accept()
             with client:
-                client.settimeout(10)
+                client.settimeout(60)
                 station = Station()
                 while not any(m.loc_rib.ended for m in station.monitored.values()):
                     station.feed(client.recv(65536))
@@ -218,7 +215,7 @@ def test_a_file_at_the_path_of_the_socket_is_kept(tmp_path: Path) -> None:
         [sys.executable, "-m", "waggle", "router", "-c", str(path)],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 1

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from cells.api.client import at_socket
-from tests.cmd.lab import NODE, PYTHON, configuration, free_port, routers, service
+from tests.cmd.lab import NODE, PYTHON, configuration, routers, service
 from tests.support.agent import Agent
 from tests.support.otlp import Collector
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.program
@@ -88,7 +89,7 @@ def test_a_password_is_in_no_output(tmp_path: Path) -> None:
                 assert peer["authentication"] == "TCP MD5", peer
                 assert peer["state"] != "Established"
 
-            eventually(refused, within=20, context=agent.daemon.tail)
+            eventually(refused, context=agent.daemon.tail)
             collector.wait_for("apply.round")
             for changed in (OTHER, PASSWORD):
                 read = [at_socket(agent.socket).get(*question) for question in ANSWERS]

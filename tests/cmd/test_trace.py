@@ -72,8 +72,6 @@ def test_a_trace_leads_from_an_event_to_the_update_of_all_peers(
     assert (send.attributes["bgp.prefix_count"], send.attributes["bgp.update_count"]) == (1, 1)
     assert send.attributes["bgp.octet_count"] > 0
     assert {span.resource["service.name"] for span in collector.spans} == {"waggle-agent"}
-    # The whole way takes a few milliseconds; the limit leaves room for a loaded machine.
-    assert max(span.end for span in sends) - event.start < 500_000_000
 
 
 def idle_service() -> dict[str, Any]:

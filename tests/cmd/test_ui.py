@@ -42,7 +42,7 @@ class Made:
         return output.document("List", [{"node": "a"}])
 
     def follow(self, changed: Callable[[], None]) -> None:
-        self.changed.wait(10)
+        self.changed.wait(60)
         changed()
 
 

@@ -21,13 +21,14 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cmd.lab import NODE, free_port
+from tests.cmd.lab import NODE
 from tests.support.daemon import Daemon
 from tests.support.helm import Helm
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.accounts import CRDS, put
 from tests.support.kubernetes.assets import Assets
 from tests.support.kubernetes.server import KubeApiServer
+from tests.support.ports import free_port
 from tests.support.wait import NotReadyError, eventually
 
 pytestmark = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tarfile
@@ -12,6 +11,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.program
@@ -85,8 +86,7 @@ def test_the_demo_of_the_wheel_runs_outside_of_the_checkout(installed: Path) -> 
         folder = Path(name)
         for path in installed.parents[2].glob("share/waggle/examples/*"):
             (shutil.copytree if path.is_dir() else shutil.copy)(path, folder / path.name)
-        with socket.create_server(("127.0.0.2", 0)) as probe:
-            port = probe.getsockname()[1]
+        port = free_port("127.0.0.2")
         for file in (folder / "router.yaml", folder / "quickstart" / "bgp.yaml"):
             file.write_text(file.read_text().replace("1790", str(port)))
         program = installed.parents[2] / "bin" / "waggle"

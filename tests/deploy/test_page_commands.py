@@ -20,6 +20,7 @@ from tests.support.daemon import Daemon
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.accounts import CRDS, put
 from tests.support.kubernetes.server import api_server
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -140,6 +141,9 @@ def shell(tmp_path: Path) -> Shell:
     """The project's programs, its examples and its chart."""
     for name in ("deploy", "examples"):
         shutil.copytree(ROOT / name, tmp_path / name)
+    # Agents of two tests listen on a port each.
+    policy = tmp_path / "examples" / "antrea" / "policy.yaml"
+    policy.write_text(policy.read_text().replace("1179", str(free_port("::"))))
     draft = ROOT / "tests" / "reconcilers" / "antrea" / "drafts"
     shutil.copy(next(iter(sorted(draft.rglob("*.yaml")))), tmp_path / "draft.yaml")
     programs = tmp_path / "bin"

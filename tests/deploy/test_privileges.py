@@ -29,7 +29,7 @@ exec setpriv --bounding-set="$bounds" --inh-caps=-all --no-new-privs -- "$@"
 """Run in a mount namespace of its own: $1 stays writable, $2 are the capabilities."""
 CONNECT = """
 import socket, sys
-with socket.create_connection(("192.0.2.1", 179), timeout=5, source_address=("192.0.2.2", 0)) as s:
+with socket.create_connection(("192.0.2.1", 179), timeout=60, source_address=("192.0.2.2", 0)) as s:
     print(s.recv(19).hex())
 """
 

@@ -37,12 +37,13 @@ from speaker.server import Speaker
 from statedb import Table
 from tests.cells.bfd.test_metrics import COUNTERS, PROCESS
 from tests.cells.bfd.test_metrics import UP as BFD_UP
-from tests.cmd.lab import NODE, configuration, free_port, service
+from tests.cmd.lab import NODE, configuration, service
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import BOTH, MAIN, PREFIX, wire
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import Agent as KernelAgent
 from tests.support.apiserver import ApiServer
 from tests.support.certificates import authority_and_server
+from tests.support.ports import free_port
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
@@ -55,6 +56,8 @@ pytestmark = [
 OCCUPIED: Final = "203.0.0.0/16"
 """A prefix with a route of another program in the kernel."""
 ROUTER: Final = "127.0.0.2"
+TRIES: Final = 120
+"""Twice a second: a scrape for which a busy machine has no time within half a second leaves a gap."""
 
 
 @contextlib.asynccontextmanager
@@ -64,7 +67,7 @@ async def running(cells: tuple[Cell, ...], **flags: object) -> AsyncIterator[Hiv
     hive = Hive(cells, load(cells, flags=given))
     task = asyncio.create_task(hive.run())
     try:
-        await until(lambda: hive.readiness.ready, within=20)
+        await until(lambda: hive.readiness.ready)
         yield hive
     finally:
         hive.shutdown()
@@ -146,7 +149,7 @@ class Prometheus:
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(60)
 
     async def ask(self, path: str, **query: str) -> Any:  # noqa: ANN401  JSON
         url = f"{self._url}/api/v1/{path}?{urllib.parse.urlencode(query)}"
@@ -159,7 +162,7 @@ class Prometheus:
 
     async def wait(self) -> None:
         """Wait until all targets have been scraped often enough for rates."""
-        for _ in range(60):
+        for _ in range(TRIES):
             with contextlib.suppress(OSError):
                 if (
                     len(await self.series("count_over_time(up[1m]) >= 3 and up == 1"))
@@ -185,7 +188,7 @@ def asked() -> Iterator[tuple[str, str]]:
 
 
 def test_every_query_of_dashboards_and_alerts_has_data(tmp_path: Path) -> None:
-    asyncio.run(asyncio.wait_for(scenario(tmp_path), 90))
+    asyncio.run(asyncio.wait_for(scenario(tmp_path), 240))
 
 
 async def scenario(directory: Path) -> None:
@@ -212,14 +215,14 @@ async def scenario(directory: Path) -> None:
             local = Path(str(own["--api-socket"]))
 
             async def accepts_one() -> None:
-                await until(lambda: peer.peers()[0].families[0].accepted == 1, within=30)
+                await until(lambda: any(f.accepted == 1 for f in peer.peers()[0].families))
 
             await accepts_one()
             # This agent ends the session: its hold time has changed.
             config = next(item for item in items if item["kind"] == "CiliumBGPPeerConfig")
             config["spec"]["timers"]["holdTimeSeconds"] = 60
             server.put(config)
-            await until(lambda: peer.peers()[0].hold_time == 60, within=20)
+            await until(lambda: peer.peers()[0].hold_time == 60)
             await accepts_one()
             # What another program would have to do: the speaker has lost a peer.
             speaker = agent.get(SpeakerPort)  # type: ignore[type-abstract]
@@ -270,6 +273,19 @@ def of_bfd(intent: IntentTables) -> tuple[Table[Any], ...]:
 
 
 async def check(prometheus: Prometheus) -> None:
+    """Run all queries, and look at the alerts, until the last scrapes have all that they ask for."""
+    for _ in range(TRIES):
+        try:
+            await check_once(prometheus)
+        except AssertionError as error:
+            failure = error
+            await asyncio.sleep(0.5)
+        else:
+            return
+    raise failure
+
+
+async def check_once(prometheus: Prometheus) -> None:
     """Run all queries, and look at the alerts."""
     without = [
         (where, expression)

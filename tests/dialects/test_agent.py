@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.cmd.lab import established, free_port, routers
+from tests.cmd.lab import established, routers
 from tests.dialects.dialect_programs import WAGGLE
 from tests.dialects.objects import NODE, beacon, lighthouse, node, service
 from tests.support.agent import Agent
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 from waggle.__main__ import main
 

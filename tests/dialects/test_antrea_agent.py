@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from cells.api.client import at_socket
-from tests.cmd.lab import established, free_port, routers
+from tests.cmd.lab import established, routers
 from tests.reconcilers.antrea.build import node, policy, service
 from tests.support.agent import Agent
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 from waggle.__main__ import main
 
@@ -27,10 +28,16 @@ def port(tmp_path: Path) -> Iterator[int]:
         yield port
 
 
-def objects(port: int) -> list[dict[str, Any]]:
+@pytest.fixture
+def own_port() -> int:
+    """Return the port on which the agent listens, at each address: no other test has it."""
+    return free_port("::")
+
+
+def objects(port: int, own_port: int) -> list[dict[str, Any]]:
     """Return a node, a policy whose router is the one of the test, and a Service."""
     peers = [{"address": "127.0.0.2", "asn": 65000, "port": port}]
-    spec: dict[str, Any] = {"localASN": 65001, "listenPort": 1179, "peers": peers}
+    spec: dict[str, Any] = {"localASN": 65001, "listenPort": own_port, "peers": peers}
     return [
         node(),
         policy("edge", "ClusterIP", pod=True, **spec),
@@ -46,14 +53,14 @@ def run(it: Agent, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int
 
 
 def test_the_views_of_an_agent(
-    tmp_path: Path, port: int, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, port: int, own_port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     http = free_port("127.0.0.1")
     flags = ["--enable-cell=antrea", "--disable-cell=cilium", f"--http-address=127.0.0.1:{http}"]
     it = Agent(
         None, tmp_path / "agent", node="edge-7", arguments=(*flags, "--mass-withdraw-hold=0")
     )
-    it.write_objects("all.json", *objects(port))
+    it.write_objects("all.json", *objects(port, own_port))
     it.start()
     try:
         it.wait_ready()
@@ -62,7 +69,12 @@ def test_the_views_of_an_agent(
             metrics = answer.read().decode()
         up = [line for line in metrics.splitlines() if line.startswith("waggle_bgp_session_up{")]
         assert [("127.0.0.2" in line, line.endswith(" 1.0")) for line in up] == [(True, True)]
-        expected = {"name": "edge", "routerID": "10.30.4.17", "localASN": 65001, "listenPort": 1179}
+        expected = {
+            "name": "edge",
+            "routerID": "10.30.4.17",
+            "localASN": 65001,
+            "listenPort": own_port,
+        }
         for words in (("policy",), ("bgppolicy",), ("get", "bgppolicy")):
             assert json.loads(run(it, capsys, *words, "-o", "json")[1]) == expected
         peer = {"peer": f"127.0.0.2:{port}", "asn": 65000, "state": "Established"}

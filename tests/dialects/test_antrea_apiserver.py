@@ -35,6 +35,7 @@ from tests.support.kubernetes.accounts import (
     undefine,
 )
 from tests.support.kubernetes.server import KubeApiServer
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -62,7 +63,7 @@ def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     others = define(apiserver, [FRR_CONFIGURATION])
     for definition in (definitions.BGP_POLICY, definitions.EGRESS):
         put(apiserver, CRDS, definition)
-    eventually(lambda: serves(apiserver, POLICIES, EGRESSES), within=60)
+    eventually(lambda: serves(apiserver, POLICIES, EGRESSES))
     value = node(router_id=None)
     status = value.pop("status")
     value["metadata"].pop("uid")
@@ -192,9 +193,10 @@ def test_policies_are_applied_and_the_annotation_alone_is_written_once(
 ) -> None:
     before = server.request("GET", f"{CRDS}/bgppolicies.crd.antrea.io").body["metadata"]
     since = server.audited
+    own_port = free_port("::")
     with routers(tmp_path, 1) as (port,):
         peers = [{"address": "127.0.0.2", "asn": 65000, "port": port}]
-        apply(server, policy("edge", pod=True, localASN=65001, listenPort=1179, peers=peers))
+        apply(server, policy("edge", pod=True, localASN=65001, listenPort=own_port, peers=peers))
         keys = secret({"10.30.4.1-64600": "unused"})
         put(server, SECRETS, keys)
         switches = ("--enable-cell", "antrea", "--disable-cell", "cilium")
@@ -219,18 +221,16 @@ def test_policies_are_applied_and_the_annotation_alone_is_written_once(
         try:
             agent.wait_ready()
             established(agent, 1)
-            eventually(lambda: _check_routes(agent, "10.201.7.0/24"), within=30)
-            eventually(
-                lambda: _check_annotation(server, "10.30.4.17"), within=60, context=operator.tail
-            )
+            eventually(lambda: _check_routes(agent, "10.201.7.0/24"))
+            eventually(lambda: _check_annotation(server, "10.30.4.17"), context=operator.tail)
             written = _node(server)["metadata"]
             (ours,) = (e for e in written["managedFields"] if e["manager"] == MANAGER)
             fields: dict[str, Any] = {"f:metadata": {"f:annotations": {f"f:{ROUTER_ID}": {}}}}
             assert (ours["operation"], ours["fieldsV1"]) == ("Apply", fields)
             _check_readable(agent)
-            eventually(lambda: _check_event(server), within=60)
+            eventually(lambda: _check_event(server))
             server.kubectl("annotate", "--overwrite", "node", NODE, f"{ROUTER_ID}=10.255.0.7")
-            eventually(lambda: _check_router_id(agent, "10.255.0.7"), within=30)
+            eventually(lambda: _check_router_id(agent, "10.255.0.7"))
             time.sleep(QUIET)
             _check_annotation(server, "10.255.0.7")
             stored = server.request("GET", f"{POLICIES}/edge").body
@@ -239,7 +239,7 @@ def test_policies_are_applied_and_the_annotation_alone_is_written_once(
             after = server.request("GET", f"{CRDS}/bgppolicies.crd.antrea.io").body["metadata"]
             assert after["generation"] == before["generation"]
             for part in ("agent", "operator"):
-                eventually(lambda: check_permissions(server, part, since), within=30)  # noqa: B023
+                eventually(lambda: check_permissions(server, part, since))  # noqa: B023
         finally:
             agent.stop()
             operator.stop()

@@ -98,8 +98,8 @@ def test_a_beacon_is_read_applied_and_reported(server: KubeApiServer, tmp_path: 
         try:
             agent.wait_ready()
             established(agent, 1)
-            eventually(lambda: _check_advertised(agent), within=30)
-            eventually(lambda: _check_status(server), within=60, context=operator.tail)
+            eventually(lambda: _check_advertised(agent))
+            eventually(lambda: _check_status(server), context=operator.tail)
         finally:
             agent.stop()
             operator.stop()

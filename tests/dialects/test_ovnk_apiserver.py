@@ -87,7 +87,7 @@ def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
     for name in (FRR, "ovn-kubernetes", "red-ns"):
         put(apiserver, NAMESPACES, namespace(name))
     for path in (attachments("red-ns"), PLACES["EgressIP"], PLACES["UplinkState"]):
-        eventually(functools.partial(_serves, apiserver, path), within=60)
+        eventually(functools.partial(_serves, apiserver, path))
     yield apiserver
     undefine(apiserver, names)
     for name in ("w1", "w2"):
@@ -194,29 +194,28 @@ def test_the_operator_generates_and_follows_changes(
     of_w1, of_w2 = ["10.180.4.0/23", "10.61.3.0/24"], ["10.180.6.0/23", "10.61.4.0/24"]
     both = {"north/spine/w1": of_w1, "north/spine/w2": of_w2}
     eventually(lambda: _check_prefixes(server, both), within=90, context=operator.tail)
-    eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"), within=60)
+    eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"))
     for path in (f"{attachments('red-ns')}/red", f"{attachments('ovn-kubernetes')}/default"):
         eventually(
             lambda: _check_annotation(server, path, '["north"]'),  # noqa: B023
-            within=60,
             context=operator.tail,
         )
     before = {name: one["metadata"] for name, one in generated_in(server).items()}
     others = {**SUBNETS["w2"], "default": ["10.180.8.0/23"]}
     put(server, "/api/v1/nodes", addressed_node("w2", others))
     changed = {**both, "north/spine/w2": ["10.180.8.0/23", "10.61.4.0/24"]}
-    eventually(lambda: _check_prefixes(server, changed), within=60, context=operator.tail)
+    eventually(lambda: _check_prefixes(server, changed), context=operator.tail)
     after = {name: one["metadata"] for name, one in generated_in(server).items()}
     w1, w2 = "north/spine/w1", "north/spine/w2"
     assert after[w1]["resourceVersion"] == before[w1]["resourceVersion"]
     assert after[w2]["name"] == before[w2]["name"]
     put(server, "/api/v1/nodes", addressed_node("w2", "{"))
     error = "Not Accepted: configuration error: node w2"
-    eventually(lambda: _check_status(server, "north", error, "ConfigurationError"), within=60)
+    eventually(lambda: _check_status(server, "north", error, "ConfigurationError"))
     _check_prefixes(server, changed)
     put(server, "/api/v1/nodes", addressed_node("w2", SUBNETS["w2"]))
-    eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"), within=60)
-    eventually(lambda: _check_prefixes(server, both), within=60, context=operator.tail)
+    eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"))
+    eventually(lambda: _check_prefixes(server, both), context=operator.tail)
 
 
 def test_networks_and_vteps_have_conditions(server: KubeApiServer, operator: Daemon) -> None:
@@ -232,7 +231,6 @@ def test_networks_and_vteps_have_conditions(server: KubeApiServer, operator: Dae
     ):
         eventually(
             lambda: check(kind, name, expected),  # noqa: B023
-            within=60,
             context=operator.tail,
         )
     server.kubectl("delete", "-f", "-", text=NETWORKS)
@@ -343,7 +341,6 @@ def _steps_back(server: KubeApiServer, operator: Daemon) -> None:
     assert answer.ok, answer.body
     eventually(
         lambda: _says(operator, "writes RouteAdvertisements as well"),
-        within=60,
         context=operator.tail,
     )
     before = json.dumps(generated_in(server), sort_keys=True)

@@ -20,7 +20,7 @@ from tests.support.netns import Link, linked_namespaces
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
 from tests.support.routers.base import IPV4, RouterRoute
 from tests.support.routers.waggle import Waggle
-from tests.support.wait import NotReadyError
+from tests.support.wait import FACTOR, PATIENCE, NotReadyError
 
 HERE, THERE, BESIDE = "10.98.0.1", "10.98.0.2", "10.98.0.3"
 OUR_ASN, THEIR_ASN, MEMBER_ASN = 65001, 65002, 65003
@@ -47,13 +47,13 @@ async def becomes(
     check: Callable[[], object],
     *,
     stays: float = 0.0,
-    within: float = 30.0,
     context: Callable[[], str] | None = None,
 ) -> None:
     """Wait, while others go on, until ``check`` has passed each time for ``stays`` seconds.
 
     The arguments are as in `tests.support.wait.settles`.
     """
+    within = PATIENCE * FACTOR
     deadline = time.monotonic() + within
     since: float | None = None
     while True:

@@ -65,8 +65,8 @@ kind: CiliumBGPPeerConfig
 metadata: {{name: cluster-test}}
 spec:
   transport: {{peerPort: {PORT}}}
-  timers: {{connectRetryTimeSeconds: 1, holdTimeSeconds: 9, keepAliveTimeSeconds: 3}}
-  gracefulRestart: {{enabled: true, restartTimeSeconds: 60}}
+  timers: {{connectRetryTimeSeconds: 1, holdTimeSeconds: 90, keepAliveTimeSeconds: 30}}
+  gracefulRestart: {{enabled: true, restartTimeSeconds: 300}}
   families:
     - {{afi: ipv4, safi: unicast, advertisements: {{matchLabels: {{for: cluster-test}}}}}}
 ---
@@ -123,7 +123,7 @@ class Cluster:
         def check() -> None:
             assert self.held() == wanted
 
-        eventually(check, within=60, interval=0.05, context=self.logs)
+        eventually(check, interval=0.05, context=self.logs)
 
     def counts(self) -> tuple[str, int, int]:
         """Return which session it is, and how many announcements and withdrawals came in it."""
@@ -155,7 +155,7 @@ class Cluster:
             found = self.agent.health()
             assert text in found[name]["message"], found[name]
 
-        eventually(check, within=60, context=self.logs)
+        eventually(check, context=self.logs)
 
     def logs(self) -> str:
         return f"{self.agent.daemon.tail()}\n{self.bird.daemon.tail()}"
@@ -197,7 +197,7 @@ def _router(link: Link, directory: Path, bfd_interval: int | None) -> Bird:
     link.right.add_address(f"{THEIRS}/24")
     families = ("ipv4-unicast",)
     peer = PeerSettings(
-        OURS, ASN, port=PORT, restart_time=60, families=families, bfd_interval=bfd_interval
+        OURS, ASN, port=PORT, restart_time=300, families=families, bfd_interval=bfd_interval
     )
     settings = RouterSettings(PEER_ASN, THEIRS, (THEIRS,), (peer,), port=PORT)
     return Bird(settings, link.right, directory / "bird")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,8 @@ KILLS: Final = int(os.environ.get("GOBGP_KILLS", "2"))
 """``GOBGP_KILLS=20``: twenty, 16 minutes (``-o timeout=3600``), as pauses double."""
 INTERVAL = 300
 """Milliseconds."""
+WINDOWS, PACKETS = 3, 8
+"""In which the interval of received packets is measured."""
 STAYS = 3.0
 """Seconds for which both sessions stay Up, in which a loop would have ended them again."""
 
@@ -90,7 +93,7 @@ def test_a_gobgp_that_is_killed_is_one_loss_and_one_return(tmp_path: Path) -> No
             def down() -> None:
                 assert router.states[0] != "Established"
 
-            eventually(up, within=60, context=context)
+            eventually(up, context=context)
             settles(up, stays=STAYS, context=context)
             first = router.read("peers").get("flaps", 0)
 
@@ -99,15 +102,15 @@ def test_a_gobgp_that_is_killed_is_one_loss_and_one_return(tmp_path: Path) -> No
                 assert router.read("peers").get("flaps", 0) == first + number, "one loss"
                 assert router.read("bfd").get("ups") == 1 + number, "one return"
 
-            eventually(partial(counted, 0), within=30, context=context)
+            eventually(partial(counted, 0), context=context)
             for number in range(1, KILLS + 1):
                 other.kill()
-                eventually(down, within=10, context=context)
+                eventually(down, context=context)
                 (tmp_path / "gobgp.api").unlink(missing_ok=True)
                 other.start()
                 eventually(up, within=200, context=context)
                 settles(up, stays=STAYS, context=context)
-                eventually(partial(counted, number), within=30, context=context)
+                eventually(partial(counted, number), context=context)
         finally:
             other.stop()
             router.daemon.stop()
@@ -126,15 +129,24 @@ def test_gobgp_keeps_its_own_interval_whatever_ours_is(tmp_path: Path) -> None:
             router.daemon.start()
             other.start()
 
-            def received() -> dict[str, Any]:
+            def received(least: int) -> dict[str, Any]:
                 item = router.read("bfd")
                 assert (item["state"], item.get("ups")) == ("Up", 1)
-                assert item["packetsReceived"] > 20
+                assert item["packetsReceived"] >= least
                 return item
 
-            item = eventually(received, within=60, context=other.tail)
+            item = eventually(partial(received, 1), context=other.tail)
+            # The process reports its counts together: from one report to another one.
+            item = eventually(partial(received, item["packetsReceived"] + 1), context=other.tail)
+            intervals = []
+            for _ in range(WINDOWS):
+                began, before = time.monotonic(), item["packetsReceived"]
+                item = eventually(partial(received, before + PACKETS), context=other.tail)
+                packets = item["packetsReceived"] - before
+                intervals.append((time.monotonic() - began) / packets)
         finally:
             other.stop()
             router.daemon.stop()
         assert (item["transmitIntervalSeconds"], item["detectionSeconds"]) == (0.6, 1.8)
-        assert item["longestGapSeconds"] < 0.45, "its 300 ms: with ours it would be 450 to 600"
+        # A busy machine makes them longer; with our interval each would be 450 to 600 ms.
+        assert min(intervals) < 0.45

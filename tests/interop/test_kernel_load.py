@@ -68,7 +68,7 @@ def lab(
                 families=(IPV4,),
                 local_address=address(number),
                 local_asn=asn,
-                restart_time=60,
+                restart_time=300,
             )
             for number, asn in enumerate(asns)
         )
@@ -194,11 +194,11 @@ def kill_writer(found: Lab, rng: random.Random) -> int:
         (writer,) = writers(found)
         return writer
 
-    eventually(one, within=30, context=found.logs)
+    eventually(one, context=found.logs)
     time.sleep(rng.uniform(0.0, 0.5))
-    writer = eventually(one, within=30, context=found.logs)
+    writer = eventually(one, context=found.logs)
     os.kill(writer, signal.SIGKILL)
-    eventually(lambda: gone(writer), within=30, context=found.logs)
+    eventually(lambda: gone(writer), context=found.logs)
     return writer
 
 
@@ -207,7 +207,7 @@ def gone(pid: int) -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("lives", "plain"), [(10, False), (3, True)], ids=["nexthop-objects", "plain"]
 )
@@ -242,7 +242,7 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
         def they_are_there() -> None:
             assert rows() == foreign
 
-        eventually(they_are_there, within=30, context=found.logs)
+        eventually(they_are_there, context=found.logs)
         killed: set[int] = set()
         for life in range(lives):
             swap(bird, life % 2)
@@ -250,7 +250,7 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
             time.sleep(rng.uniform(0.0, 0.5))
             agent.daemon.kill()
             agent.start()
-            eventually(found.established, within=30, context=found.logs)
+            eventually(found.established, context=found.logs)
         assert len(killed) == lives
         swap(bird, 0)
         wanted = {prefix(n): ["bgp", *via((0, 1))] for n in range(ROUTES)} | foreign
@@ -260,13 +260,13 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
             wrong = {p for p in have.keys() | wanted.keys() if have.get(p) != wanted.get(p)}
             assert not wrong, (len(wrong), sorted(wrong)[:3])
 
-        eventually(right, within=60, context=found.logs)
+        eventually(right, context=found.logs)
 
         with monitored(side, tmp_path / "monitor") as monitor:
             bird.kill()
             bird.resume()
-            eventually(found.established, within=30, context=found.logs)
-            eventually(lambda: fresh(agent), within=30, context=found.logs)
+            eventually(found.established, context=found.logs)
+            eventually(lambda: fresh(agent), context=found.logs)
             right()
         # No route is replaced either, and no group has one member for a moment.
         assert monitor == []
@@ -277,10 +277,10 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
             assert unused_objects(side) == []
 
         # Objects that the last urgent change has left go with the verification of each minute.
-        eventually(no_objects_of_before_the_kills, within=90, context=found.logs)
+        eventually(no_objects_of_before_the_kills, within=180, context=found.logs)
         bird.withdraw(*bird.announced)
-        eventually(they_are_there, within=30, context=found.logs)
-        eventually(lambda: no_objects(side), within=90, context=found.logs)
+        eventually(they_are_there, context=found.logs)
+        eventually(lambda: no_objects(side), within=180, context=found.logs)
 
 
 def no_objects(side: Namespace) -> None:
@@ -308,7 +308,7 @@ def monitored(side: Namespace, log: Path) -> Iterator[list[str]]:
         eventually(lambda: notified("192.0.2.2"))
     finally:
         monitor.terminate()
-        monitor.wait(5)
+        monitor.wait(60)
     found += (line for line in log.read_text().splitlines() if "blackhole 192.0.2." not in line)
 
 

@@ -207,12 +207,15 @@ def test_collision(arena: Arena) -> None:
         assert_heard(arena, "collision", *lab.THEIR_IPV4)
         assert_connections(arena, "ESTAB", 1)
 
-    eventually(both_try, context=arena.logs)
-    with arena.frozen():
-        both_try()
-        arena.mend("collision")
-        # Each has a session of its own, and a session that it has not accepted yet.
-        eventually(lambda: assert_connections(arena, "ESTAB", 2), context=arena.logs)
+    def meet() -> None:
+        with arena.frozen():
+            # Neither was frozen between two attempts: that is tried again.
+            both_try()
+            arena.mend("collision")
+            # Each has a session of its own, and a session that it has not accepted yet.
+            eventually(lambda: assert_connections(arena, "ESTAB", 2), context=arena.logs)
+
+    eventually(meet, context=arena.logs)
     eventually(exchanged, context=arena.logs)
     before = arena.theirs.peers()[here].uptime_token
     settles(exchanged, stays=0.5, context=arena.logs)

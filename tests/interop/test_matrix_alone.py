@@ -43,7 +43,7 @@ pytestmark = [
     pytest.mark.netns,
     pytest.mark.program,
     # The first test waits for all that are played, by the one process that runs them (pytest-xdist).
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(1200),
     pytest.mark.xdist_group("matrix-alone"),
 ]
 
@@ -95,7 +95,7 @@ def assert_alone(match: Duel, *, ours: bool) -> None:
 
 @scenario("restarting")
 async def test_restarting(kind: str, link: Link, directory: Path) -> None:
-    async with duel.duel(kind, link, directory, restart_time=60) as match:
+    async with duel.duel(kind, link, directory, restart_time=300) as match:
         # SIGTERM: neighbours see the end of the connection and nothing else.
         match.ours.stop()
 
@@ -121,7 +121,7 @@ async def test_restarting(kind: str, link: Link, directory: Path) -> None:
 
 @scenario("helper")
 async def test_helper(kind: str, link: Link, directory: Path) -> None:
-    async with duel.duel(kind, link, directory, restart_time=60) as match:
+    async with duel.duel(kind, link, directory, restart_time=300) as match:
         match.theirs.kill()
 
         def kept() -> None:
@@ -146,7 +146,7 @@ async def test_helper(kind: str, link: Link, directory: Path) -> None:
 
 @scenario("long-lived")
 async def test_long_lived(kind: str, link: Link, directory: Path) -> None:
-    async with duel.duel(kind, link, directory, restart_time=1, long_lived_time=60) as match:
+    async with duel.duel(kind, link, directory, restart_time=1, long_lived_time=600) as match:
         match.ours.kill()
 
         def kept_as_stale() -> None:
@@ -163,7 +163,7 @@ async def test_long_lived(kind: str, link: Link, directory: Path) -> None:
 
 @scenario("long-lived-helper")
 async def test_long_lived_helper(kind: str, link: Link, directory: Path) -> None:
-    async with duel.duel(kind, link, directory, restart_time=1, long_lived_time=60) as match:
+    async with duel.duel(kind, link, directory, restart_time=1, long_lived_time=600) as match:
         match.theirs.kill()
 
         def kept_as_stale() -> None:

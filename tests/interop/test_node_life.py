@@ -19,20 +19,24 @@ from tests.interop.conftest import NeedRouter
 from tests.support.agent import Agent
 from tests.support.netns import linked_namespaces
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
+from tests.support.run_delay import run_delay
 from tests.support.wait import NotReadyError, eventually
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "60"))
 SEED = int(os.environ.get("SOAK_SEED", "0"))
 OBJECTS = 50
 LATE_SECONDS = 1.0
-"""For this long the router may have a route that no object gives, or lack a new route."""
+"""For this long the router may have a route that no object gives, or lack a new route.
+
+Without the time for which agent and router waited for a processor (`Life.clock`).
+"""
 OURS, THEIRS, ASN, PEER_ASN, PORT = "10.97.0.1", "10.97.0.11", 64900, 64951, 1790
 
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.netns,
     pytest.mark.program,
-    pytest.mark.timeout(SECONDS + 120),
+    pytest.mark.timeout(SECONDS + 600),
 ]
 
 
@@ -71,10 +75,23 @@ class Life:
         self.agent, self.router, self.random = agent, router, random
         self.given: dict[int, str | None] = {}
         """By object: its prefix; None where it conflicts with the others."""
-        self.states: list[tuple[float, frozenset[str]]] = [(time.monotonic(), frozenset())]
+        self._waited: dict[int, float] = {}
+        """Seconds by process, of earlier agents, too."""
+        self.states: list[tuple[float, frozenset[str]]] = [(self.clock(), frozenset())]
         """What was wanted since when."""
-        self.killed_at = self.up_since = time.monotonic()
+        self.killed_at = self.up_since = self.clock()
         self.kills = 0
+
+    def clock(self, at: float | None = None) -> float:
+        """Return a time, now's by default, without all waits of agent and router for a processor.
+
+        Of the waits that have ended: a program that has answered is in none from before.
+        """
+        at = time.monotonic() if at is None else at
+        for daemon in (self.agent.daemon, self.router.daemon):
+            if daemon.running:
+                self._waited[daemon.pid] = run_delay(daemon.pid)
+        return at - sum(self._waited.values())
 
     def change(self) -> None:
         """Add, change or delete one object."""
@@ -94,18 +111,18 @@ class Life:
 
     def _note(self) -> None:
         wanted = frozenset(prefix for prefix in self.given.values() if prefix is not None)
-        self.states.append((time.monotonic(), wanted))
+        self.states.append((self.clock(), wanted))
 
     def kill(self) -> None:
         """Kill the agent, change an object while it is away, and start it again."""
         self.kills += 1
-        self.killed_at = time.monotonic()
+        self.killed_at = self.clock()
         self.agent.daemon.kill()
         self.change()
         self.agent.start()
         self.agent.wait_ready()
-        eventually(self._check_up, within=20, context=self.agent.daemon.tail)
-        self.up_since = time.monotonic()
+        eventually(self._check_up, context=self.agent.daemon.tail)
+        self.up_since = self.clock()
 
     def _check_up(self) -> None:
         (session,) = self.router.peers().values()
@@ -113,9 +130,11 @@ class Life:
 
     def check(self) -> None:
         """Compare the router's table with what was wanted of late."""
-        now = time.monotonic()
         with contextlib.suppress(NotReadyError):
+            at = time.monotonic()
             table = set(self.router.routes("ipv4-unicast", OURS))
+            self.agent.peers()
+            now = self.clock(at)
             is_fresh = now - self.up_since < LATE_SECONDS
             since = (self.killed_at if is_fresh else now) - LATE_SECONDS
             recent = [wanted for at, wanted in self.states if at >= since]
@@ -138,7 +157,7 @@ def test_a_life(need_router: NeedRouter, tmp_path: Path) -> None:
             *("--state-directory", str(tmp_path / "state")),
         )
         agent = Agent(link.left, tmp_path / "agent", arguments=arguments)
-        peer = PeerSettings(OURS, ASN, port=PORT, restart_time=60)
+        peer = PeerSettings(OURS, ASN, port=PORT, restart_time=300)
         settings = RouterSettings(PEER_ASN, THEIRS, (THEIRS,), (peer,), PORT)
         router = KINDS["bird"](settings, link.right, tmp_path / "bird")
         life = Life(agent, router, Random(SEED))  # noqa: S311  test data
@@ -147,11 +166,11 @@ def test_a_life(need_router: NeedRouter, tmp_path: Path) -> None:
             part.start()
             stack.callback(part.stop)
             part.wait_ready()
-        eventually(lambda: _assert_has(router, prefix_of(0, 0)), within=20)
-        life.states = [(time.monotonic() - 10, frozenset({prefix_of(0, 0)}))]
+        eventually(lambda: _assert_has(router, prefix_of(0, 0)))
+        life.states = [(life.clock() - 10, frozenset({prefix_of(0, 0)}))]
         end = time.monotonic() + SECONDS
         changes = 0
-        while time.monotonic() < end:
+        while time.monotonic() < end or changes <= SECONDS / 3 or not life.kills:
             if life.random.random() < 0.03:
                 life.kill()
             else:
@@ -161,8 +180,6 @@ def test_a_life(need_router: NeedRouter, tmp_path: Path) -> None:
             while time.monotonic() < pause:
                 life.check()
                 time.sleep(0.05)
-        assert changes > SECONDS / 3
-        assert life.kills or SECONDS < 60
 
 
 def _assert_has(router: Router, prefix: str) -> None:

@@ -159,9 +159,7 @@ def test_ten_cases(need_router: NeedRouter, tmp_path: Path) -> None:
                     "172.17.1.0/24", "172.17.1.1/32", "192.168.0.0/16", "192.168.16.0/20",
                 }  # fmt: skip
 
-            eventually(
-                check, within=30, context=lambda: f"{frr.daemon.tail()}\n{agent.daemon.tail()}"
-            )
+            eventually(check, context=lambda: f"{frr.daemon.tail()}\n{agent.daemon.tail()}")
 
 
 def _with_ports(text: str) -> str:

@@ -28,7 +28,6 @@ pytestmark = [
     pytest.mark.interop,
     pytest.mark.netns,
     pytest.mark.program,
-    pytest.mark.timeout(180),
 ]
 
 UPSTREAM, DOWNSTREAM = "10.99.0.11", "10.99.0.13"
@@ -54,7 +53,7 @@ class Middle:
             "asn": 65101,
             "port": PORT,
             "connectRetryTime": 1,
-            "holdTime": 9,
+            "holdTime": 90,
             "import": "all",
             "gracefulRestart": {"restartTime": 120},
         }
@@ -63,7 +62,7 @@ class Middle:
             "asn": 65103,
             "port": PORT,
             "connectRetryTime": 1,
-            "holdTime": 9,
+            "holdTime": 90,
             "export": "all",
         }
         self.more: dict[str, Any] = {}
@@ -87,7 +86,7 @@ class Middle:
         def done() -> None:
             assert self.daemon.log.read_text().count("reloaded") > before
 
-        eventually(done, within=20, context=self.daemon.tail)
+        eventually(done, context=self.daemon.tail)
 
     @property
     def daemon(self) -> Daemon:
@@ -165,20 +164,20 @@ def test_a_policy_that_changes_with_a_hold_time_applies_to_the_kept_routes(
     need_router(kind)
     need_router("bird")
     with row(kind, tmp_path) as (middle, _, down):
-        eventually(holds(middle, down, KEPT, REJECTED), within=40, context=middle.daemon.tail)
+        eventually(holds(middle, down, KEPT, REJECTED), context=middle.daemon.tail)
         middle.more = POLICY
-        middle.upstream |= {"import": "in", "holdTime": 12}
+        middle.upstream |= {"import": "in", "holdTime": 120}
         middle.reload()
-        eventually(holds(middle, down, KEPT), within=40, context=middle.daemon.tail)
+        eventually(holds(middle, down, KEPT), context=middle.daemon.tail)
 
         def again() -> None:
             assert middle.peer(UPSTREAM)["state"] == "Established"
 
-        eventually(again, within=40, context=middle.daemon.tail)
+        eventually(again, context=middle.daemon.tail)
         holds(middle, down, KEPT)()
-        middle.upstream |= {"import": "all", "holdTime": 9}
+        middle.upstream |= {"import": "all", "holdTime": 90}
         middle.reload()
-        eventually(holds(middle, down, KEPT, REJECTED), within=40, context=middle.daemon.tail)
+        eventually(holds(middle, down, KEPT, REJECTED), context=middle.daemon.tail)
 
 
 @both
@@ -188,7 +187,7 @@ def test_a_policy_that_changes_while_the_peer_is_away_applies_to_the_kept_routes
     need_router(kind)
     need_router("bird")
     with row(kind, tmp_path) as (middle, up, down):
-        eventually(holds(middle, down, KEPT, REJECTED), within=40, context=middle.daemon.tail)
+        eventually(holds(middle, down, KEPT, REJECTED), context=middle.daemon.tail)
         up.kill()
 
         def away() -> None:
@@ -196,12 +195,12 @@ def test_a_policy_that_changes_while_the_peer_is_away_applies_to_the_kept_routes
             assert peer["state"] != "Established"
             assert [one["routes"] for one in peer["stale"]] == [2]
 
-        eventually(away, within=40, context=middle.daemon.tail)
+        eventually(away, context=middle.daemon.tail)
         holds(middle, down, KEPT, REJECTED)()
         middle.more = POLICY
         middle.upstream |= {"import": "in"}
         middle.reload()
-        eventually(holds(middle, down, KEPT), within=20, context=middle.daemon.tail)
+        eventually(holds(middle, down, KEPT), context=middle.daemon.tail)
         up.resume()
         up.wait_ready()
 
@@ -209,7 +208,7 @@ def test_a_policy_that_changes_while_the_peer_is_away_applies_to_the_kept_routes
             assert middle.peer(UPSTREAM)["state"] == "Established"
             assert [one["routes"] for one in middle.peer(UPSTREAM)["received"]] == [2]
 
-        eventually(back, within=60, context=middle.daemon.tail)
+        eventually(back, context=middle.daemon.tail)
         holds(middle, down, KEPT)()
 
 
@@ -221,8 +220,8 @@ def test_a_peer_of_a_range_gets_an_entry_of_its_own_and_goes_back(
     need_router("bird")
     with row(kind, tmp_path) as (middle, _up, down):
         entry = dict(middle.downstream)
-        of_range = {"prefix": "10.99.0.13/32", "asn": 65103, "holdTime": 9, "export": "none"}
-        eventually(holds(middle, down, KEPT, REJECTED), within=40, context=middle.daemon.tail)
+        of_range = {"prefix": "10.99.0.13/32", "asn": 65103, "holdTime": 90, "export": "none"}
+        eventually(holds(middle, down, KEPT, REJECTED), context=middle.daemon.tail)
 
         def is_dynamic(dynamic: bool, *prefixes: str) -> Callable[[], None]:
             def check() -> None:
@@ -234,11 +233,11 @@ def test_a_peer_of_a_range_gets_an_entry_of_its_own_and_goes_back(
 
         middle.downstream = of_range
         middle.reload()
-        eventually(is_dynamic(True), within=60, context=middle.daemon.tail)
+        eventually(is_dynamic(True), context=middle.daemon.tail)
         own = {**entry, "name": "own", "export": "none"}
         middle.more = {"neighbors": [middle.upstream, of_range, own]}
         middle.reload()
-        eventually(is_dynamic(False), within=60, context=middle.daemon.tail)
+        eventually(is_dynamic(False), context=middle.daemon.tail)
         # The range no longer decides about it.
         middle.more = {"neighbors": [middle.upstream, {**of_range, "export": "all"}, own]}
         middle.reload()
@@ -248,9 +247,9 @@ def test_a_peer_of_a_range_gets_an_entry_of_its_own_and_goes_back(
         def is_listed() -> None:
             assert middle.peer(DOWNSTREAM)["state"] != "Established"
 
-        eventually(is_listed, within=40, context=middle.daemon.tail)
+        eventually(is_listed, context=middle.daemon.tail)
         down.start()
-        eventually(is_dynamic(False), within=60, context=middle.daemon.tail)
+        eventually(is_dynamic(False), context=middle.daemon.tail)
         middle.more = {"neighbors": [middle.upstream, {**of_range, "export": "all"}]}
         middle.reload()
-        eventually(is_dynamic(True, KEPT, REJECTED), within=60, context=middle.daemon.tail)
+        eventually(is_dynamic(True, KEPT, REJECTED), context=middle.daemon.tail)

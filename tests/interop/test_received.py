@@ -263,7 +263,7 @@ def test_a_peer_may_be_of_the_own_as_or_of_any_other(
 
         eventually(refused, context=lab.logs)
         lab.write(neutral_model.router("main", *peers))
-        eventually(lambda: lab.established(*names), within=60, context=lab.logs)
+        eventually(lambda: lab.established(*names), context=lab.logs)
 
 
 def test_frr_is_a_member_of_the_confederation_of_an_instance(

@@ -151,7 +151,7 @@ def test_a_router_gets_no_address_that_belongs_to_something_else(
             for address, reason in BY_ROUTES[kind].items():
                 assert {one["reason"] for one in explain(address)} == {reason}
 
-        settles(complete, stays=1.0, within=40, interval=0.2, context=agent.daemon.tail)
+        settles(complete, stays=1.0, interval=0.2, context=agent.daemon.tail)
         explained = {address: {one["reason"] for one in explain(address)} for address in bad}
         # A cluster IP is a ClusterIP as well, which nothing advertises.
         wanted = {address: {reason} for address, reason in bad.items()}

@@ -82,7 +82,7 @@ class Agent:
 
     def wait_ready(self) -> None:
         """Wait until it answers."""
-        eventually(self.peers, within=30, context=self.daemon.tail)
+        eventually(self.peers, context=self.daemon.tail)
 
     def stop(self) -> None:
         """End it politely."""

@@ -228,10 +228,10 @@ def serving(path: Path, made_up: MadeUp, *parts: ApiStream | ApiResource) -> Ite
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     thread = threading.Thread(target=asyncio.run, args=(run(),))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield
     finally:
         loops[0].call_soon_threadsafe(hive.shutdown)
-        thread.join(10)
+        thread.join(60)
         structlog.reset_defaults()

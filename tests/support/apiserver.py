@@ -21,6 +21,7 @@ from aiohttp import web
 from resources.kind import Kind
 from tests.support.background_loop import BackgroundLoop
 from tests.support.kinds import CONFIG_MAP, KINDS
+from tests.support.ports import free_port
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 """What is done with one request in place of the usual."""
@@ -138,7 +139,7 @@ class ApiServer:
         self._changed = asyncio.Event()
         self._runner: web.AppRunner | None = None
         self._ssl: ssl.SSLContext | None = None
-        self.port = 0
+        self.port = free_port("127.0.0.1")
 
     # Its state
 
@@ -194,7 +195,7 @@ class ApiServer:
     # Its life
 
     async def start(self, tls: ssl.SSLContext | None = None) -> None:
-        """Listen, on the port of last time if there was one."""
+        """Listen, on the port of last time."""
         app = web.Application()
         app.router.add_get("/{path:.*}", self._handle)
         for method in ("POST", "PUT", "PATCH", "DELETE"):
@@ -206,7 +207,6 @@ class ApiServer:
             self._runner, "127.0.0.1", self.port, ssl_context=tls, reuse_address=True
         )
         await site.start()
-        self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
         """Stop listening, and break every connection."""

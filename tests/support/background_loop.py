@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Timeout of a call in the thread, in seconds."""
 
 

@@ -96,8 +96,17 @@ def bfd_in(side: Namespace, *flags: str, lacking: str = "") -> Iterator[BfdProce
 
 def end_process(directory: Path) -> None:
     """End the process with the sessions, which outlives its agent."""
+    for pid in processes(directory):
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGTERM)
+
+
+def processes(directory: Path) -> list[int]:
+    """Return the processes with an agent's sessions, by their directory: the keeper and its child."""
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (process / "cmdline").read_bytes().split(b"\0")
             if b"waggle_bfd" in words and str(directory).encode() in words:
-                os.kill(int(process.name), signal.SIGTERM)
+                found.append(int(process.name))
+    return found

@@ -17,6 +17,8 @@ from tests.support import forked
 from tests.support.netns import Namespace
 
 LOG_TAIL = 4000
+END_SECONDS = 60.0
+"""Of a program that is to end by itself, on a machine that is busy with others."""
 NO_AUTHORITIES = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
 """This machine's authorities, which no program here trusts, take each start 50 ms to read."""
 
@@ -100,7 +102,7 @@ class Daemon:
         assert self._process is not None, f"{self.name} was not started"
         return self._process.wait(timeout)
 
-    def stop(self, timeout: float = 5.0) -> int | None:
+    def stop(self, timeout: float = END_SECONDS) -> int | None:
         """End it: SIGTERM, and SIGKILL after ``timeout`` seconds. Gives the exit status."""
         if self._process is None:
             return None

@@ -124,6 +124,11 @@ class Namespace:
         lines = self.run("ss", "-Htna", "src", own, "dst", far).splitlines()
         return [(line.split()[0], int(line.split()[3].rpartition(":")[2])) for line in lines]
 
+    def unread(self) -> list[int]:
+        """Return how many octets each TCP connection has that its program has not read."""
+        lines = sorted(self.run("ss", "-Htn").splitlines(), key=lambda line: line.split()[3:5])
+        return [int(line.split()[1]) for line in lines]
+
     def counter(self, name: str) -> int:
         """Return one of the kernel's counters, as ``TCPMD5Failure``."""
         lines = [line.split() for line in self.run("cat", "/proc/net/netstat").splitlines()]

@@ -109,7 +109,7 @@ class Collector:
         """Return the spans of that name, oldest first."""
         return sorted((s for s in self.spans if s.name == name), key=lambda span: span.start)
 
-    def wait_for(self, name: str, count: int = 1, timeout: float = 30.0) -> list[Span]:
+    def wait_for(self, name: str, count: int = 1, timeout: float = 60.0) -> list[Span]:
         """Return the spans of that name once there are enough; fails after ``timeout`` s."""
         deadline = time.monotonic() + timeout
         while len(self.named(name)) < count:

@@ -47,8 +47,8 @@ def packet(source: str, destination: str, ttl: int, port: int, payload: bytes) -
     return head + _UDP.pack(50_000, port, length, 0) + payload
 
 
-def flood(seconds: float, destination: str, packets: Sequence[bytes]) -> int:
-    """Send the packets in turn for a time; returns how many were sent."""
+def flood(seconds: float, least: int, destination: str, packets: Sequence[bytes]) -> int:
+    """Send the packets in turn for a time, and until there are enough; returns how many were sent."""
     libc = ctypes.CDLL(None, use_errno=True)
     buffers = [ctypes.create_string_buffer(each, len(each)) for each in packets]
     vectors = [_Vector(ctypes.addressof(each), len(each)) for each in buffers]
@@ -59,21 +59,24 @@ def flood(seconds: float, destination: str, packets: Sequence[bytes]) -> int:
     sent, until = 0, time.monotonic() + seconds
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sock:
         sock.connect((destination, 0))
-        while not sent or time.monotonic() < until:
+        while sent < least or time.monotonic() < until:
             sent += max(0, libc.sendmmsg(sock.fileno(), messages, BATCH, 0))
     return sent
 
 
-def flood_from(side: Namespace, seconds: float, destination: str, packets: Sequence[bytes]) -> int:
+def flood_from(
+    side: Namespace, seconds: float, destination: str, packets: Sequence[bytes], least: int = 1
+) -> int:
     """Flood from a namespace; without time each packet is sent `BATCH` times or less."""
-    module = [sys.executable, "-m", "tests.support.packet_flood", str(seconds), destination]
+    how_long = (str(seconds), str(least))
+    module = [sys.executable, "-m", "tests.support.packet_flood", *how_long, destination]
     command = [*side.command(), *module, *(each.hex() for each in packets)]
     return int(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
-def main(seconds: str, destination: str, *packets: str) -> None:
+def main(seconds: str, least: str, destination: str, *packets: str) -> None:
     """Run the program."""
-    sent = flood(float(seconds), destination, [bytes.fromhex(each) for each in packets])
+    sent = flood(float(seconds), int(least), destination, [bytes.fromhex(each) for each in packets])
     sys.stdout.write(f"{sent}\n")
 
 

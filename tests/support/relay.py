@@ -15,6 +15,7 @@ from typing import Self
 
 from tests.support.background_loop import BackgroundLoop
 from tests.support.netns import Namespace
+from tests.support.ports import free_port
 
 LOOPBACK = "127.0.0.1"
 LISTEN = f"""
@@ -30,18 +31,17 @@ class Relay:
     """Use it within a running loop; it is open after `open`."""
 
     def __init__(self, to: int, namespace: Namespace | None = None, port: int = 0) -> None:
+        """``port``: where it listens, if not on a port of its own."""
         self._to = to
         self._namespace = namespace
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
-        self.port = port
-        """Where it listens: any free one, and the same one when it is opened again."""
+        self.port = port or free_port(LOOPBACK)
 
     async def open(self) -> None:
         """Let connections come."""
         listening = _listen(self._namespace, self.port)
         self._server = await asyncio.start_server(self._serve, sock=listening)
-        self.port = listening.getsockname()[1]
 
     async def cut(self) -> None:
         """Break all connections, and take no more."""

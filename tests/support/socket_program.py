@@ -14,10 +14,10 @@ from typing import Any, Final, Generic, TypeVar
 from reconcilers.process.codec import Codec
 from tests.support.wait import FACTOR
 
-SECONDS: Final = 30.0 * FACTOR
+SECONDS: Final = 60.0 * FACTOR
 START_SECONDS: Final = 120.0
 """Until a program listens: on an emulated machine too."""
-END_SECONDS: Final = 5.0 * FACTOR
+END_SECONDS: Final = 60.0 * FACTOR
 M = TypeVar("M")
 K = TypeVar("K")
 

@@ -4,6 +4,9 @@ A check is a function that asserts; it is called again until it passes or the de
 and then its last failure is what the test shows. An answer that does not have yet what the check
 asks it for (a key, an entry, a whole document) is a failure of the check like any other. Never
 sleeps longer than one poll interval, and never hides an error that is not one of these kinds.
+
+A deadline is for what would never come: it is no statement about speed. A machine under load keeps
+a process from running for ten seconds at any moment, so that no deadline is shorter than `PATIENCE`.
 """
 
 from __future__ import annotations
@@ -17,6 +20,14 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 FACTOR: Final = float(os.environ.get("TEST_TIME_FACTOR", "1"))
 """All limits are multiplied by it: in a VM everything takes longer."""
+PATIENCE: Final = 60.0
+"""The shortest deadline, in seconds."""
+
+
+def _deadline(within: float) -> tuple[float, float]:
+    """Return the seconds to wait, and the end of them by the monotonic clock."""
+    seconds = max(within, PATIENCE) * FACTOR
+    return seconds, time.monotonic() + seconds
 
 
 class NotReadyError(Exception):
@@ -29,17 +40,16 @@ _NOT_YET = (AssertionError, NotReadyError, LookupError, ValueError)
 def eventually(
     check: Callable[[], T],
     *,
-    within: float = 30.0,
+    within: float = PATIENCE,
     interval: float = 0.03,
     context: Callable[[], str] | None = None,
 ) -> T:
     """Call ``check`` until it passes: neither asserts, nor lacks what it asks for; give its answer.
 
-    ``within`` and ``interval`` are seconds. ``context`` returns more text (logs), called only when
+    ``within``: `PATIENCE` or more seconds. ``context`` returns more text (logs), called only when
     the deadline is over. Raises AssertionError with the check's last failure.
     """
-    within *= FACTOR
-    deadline = time.monotonic() + within
+    within, deadline = _deadline(within)
     tries = 0
     while True:
         tries += 1
@@ -54,13 +64,12 @@ def eventually(
         time.sleep(interval)
 
 
-async def until(condition: Callable[[], object], within: float = 30.0) -> None:
-    """Let the loop turn until ``condition`` holds; ``within`` is in seconds of real time.
+async def until(condition: Callable[[], object], within: float = PATIENCE) -> None:
+    """Let the loop turn until ``condition`` holds; ``within``: `PATIENCE` or more seconds of real time.
 
     Raises AssertionError when it does not come to that.
     """
-    within *= FACTOR
-    deadline = time.monotonic() + within
+    within, deadline = _deadline(within)
     pause = 0.002
     while not condition():
         if time.monotonic() >= deadline:
@@ -74,7 +83,7 @@ def settles(
     check: Callable[[], T],
     *,
     stays: float,
-    within: float = 30.0,
+    within: float = PATIENCE,
     interval: float = 0.03,
     context: Callable[[], str] | None = None,
 ) -> T:

@@ -54,7 +54,7 @@ def answering(path: Path, answer: bytes) -> Iterator[list[bytes]]:
             yield questions
         finally:
             listener.shutdown(socket.SHUT_RDWR)
-            thread.join(10)
+            thread.join(60)
 
 
 def http(body: object, status: str = "200 OK") -> bytes:

@@ -20,9 +20,10 @@ from resources.tables import Tables
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.server import Speaker
 from statedb import Database
-from tests.cmd.lab import NODE, configuration, free_port, service
+from tests.cmd.lab import NODE, configuration, service
 from tests.reconcilers.build import usual
 from tests.reconcilers.cilium.test_report import session
+from tests.support.ports import free_port
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS
 
@@ -96,7 +97,7 @@ def run(
     async def whole() -> None:
         task = asyncio.create_task(hive.run())
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await scenario(hive, port)
         finally:
             hive.shutdown()

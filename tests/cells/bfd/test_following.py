@@ -136,7 +136,7 @@ def test_a_lost_connection_is_a_change_of_the_rows() -> None:
             await asyncio.sleep(0.01)
         job.cancel()
 
-    asyncio.run(asyncio.wait_for(lose(), 5))
+    asyncio.run(asyncio.wait_for(lose(), 60))
     assert node.row.state == UNKNOWN
 
 

@@ -154,7 +154,7 @@ def run(directory: Path, scenario: Callable[[Stand], Awaitable[None]], **config:
     """Run a scenario on a stand whose agent is Established and advertises the pod network."""
 
     async def whole() -> None:
-        async with asyncio.timeout(60), stand(directory, **config) as it:
+        async with asyncio.timeout(120), stand(directory, **config) as it:
             await it.start_agent()
             await it.has(PODS)
             await scenario(it)

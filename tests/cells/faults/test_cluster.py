@@ -14,9 +14,9 @@ from resources.cilium.kinds import CLUSTER_CONFIG
 from resources.tables import Tables
 from statedb import Database
 from tests.cells.faults.stand import NODE, PODS, Stand, quick, run, stand
-from tests.cmd.lab import free_port
 from tests.reconcilers.build import cluster_config, node, peer
 from tests.support.apiserver import status
+from tests.support.ports import free_port
 from tests.support.wait import until
 
 __all__ = ["quick"]
@@ -43,7 +43,7 @@ def node_config(it: Stand, **metadata: object) -> dict[str, object]:
 
 def test_f01_an_outage_changes_nothing_at_a_peer_nor_in_liveness(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asyncio.timeout(60), stand(tmp_path) as it:
+        async with asyncio.timeout(120), stand(tmp_path) as it:
             port = free_port("127.0.0.1")
             it.service("web", "198.51.100.10")
             await it.start_agent(http_address=str(port))
@@ -88,7 +88,7 @@ def test_f02_without_an_api_server_an_agent_is_alive_not_ready_and_names_the_ser
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
-        async with asyncio.timeout(60), stand(tmp_path) as it:
+        async with asyncio.timeout(120), stand(tmp_path) as it:
             port = free_port("127.0.0.1")
             await it.server.stop()
             await it.start_agent(http_address=str(port))
@@ -152,7 +152,7 @@ def test_f12_a_recreated_node_has_its_routes_again(tmp_path: Path) -> None:
 
 def test_f12_pod_networks_may_be_assigned_later(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asyncio.timeout(60), stand(tmp_path) as it:
+        async with asyncio.timeout(120), stand(tmp_path) as it:
             bare = node(NODE) | {"spec": {}}
             it.put("Node", bare)
             await it.start_agent()
@@ -203,7 +203,7 @@ def test_f12_an_excluded_node_ends_its_sessions_and_may_return(tmp_path: Path) -
 
 def test_f12_a_node_that_is_tainted_is_drained_and_its_session_stays(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asyncio.timeout(60), stand(tmp_path) as it:
+        async with asyncio.timeout(120), stand(tmp_path) as it:
             it.service("web", "198.51.100.10")
             await it.start_agent(drain="withdraw")
             await it.has(PODS, WEB)
@@ -288,7 +288,7 @@ def test_f56_an_object_that_slips_past_validation_has_an_event_and_stops_nothing
 
 def test_events_that_are_forbidden_degrade_health_and_stop_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asyncio.timeout(60), stand(tmp_path) as it:
+        async with asyncio.timeout(120), stand(tmp_path) as it:
             it.server.always("create", "events", status(403, "Forbidden", "User cannot"))
             await it.start_agent()
             await it.has(PODS)

@@ -15,7 +15,8 @@ from cells.intent.cell import IntentLoop
 from cells.intent.configuration_gate import GATE
 from reconcilers.tables import IntentTables
 from statedb import Database
-from tests.cmd.lab import NODE, configuration, free_port, service
+from tests.cmd.lab import NODE, configuration, service
+from tests.support.ports import free_port
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS
 
@@ -47,7 +48,7 @@ class Agent:
         async def whole() -> None:
             task = asyncio.create_task(hive.run())
             try:
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(120):
                     await scenario(hive)
             finally:
                 hive.shutdown()

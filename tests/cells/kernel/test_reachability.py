@@ -69,6 +69,12 @@ class Node:
         if quick:
             self.check._settle = self.check._pause = 0.01
 
+        async def here(function: Callable[[], str]) -> str:
+            return function()
+
+        # Virtual time goes on while a thread does.
+        monkeypatch.setattr(asyncio, "to_thread", here)
+
     async def is_reached(self, target: Target) -> bool:
         return target is not API or not (
             self.is_down or (MAIN, wire(BAD)) in self.agent.writer.kernel
@@ -118,7 +124,7 @@ def test_routes_that_cut_the_node_off_wait_for_approval(monkeypatch: pytest.Monk
             assert BAD in agent.routes
             assert await approve.perform(NoBody()) == []
 
-    asyncio.run(scenario())
+    looptime.run(scenario())
 
 
 def test_routes_that_are_not_the_cause_are_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +139,7 @@ def test_routes_that_are_not_the_cause_are_installed_again(monkeypatch: pytest.M
             await until(lambda: node.status[0] is Level.OK)
             assert not node.agent.kernel.withheld.count
 
-    asyncio.run(scenario())
+    looptime.run(scenario())
 
 
 def test_a_server_that_restarts_during_a_check_removes_no_route(
@@ -162,7 +168,7 @@ def test_a_server_that_restarts_during_a_check_removes_no_route(
             assert not withheld.count
             assert node.status[0] is Level.OK
 
-    asyncio.run(scenario())
+    looptime.run(scenario())
 
 
 def test_routes_that_wait_for_approval_are_not_installed_with_others_that_were_checked(
@@ -182,7 +188,7 @@ def test_routes_that_wait_for_approval_are_not_installed_with_others_that_were_c
             await until(lambda: PREFIX in node.agent.routes)
             assert withheld.routes(MAIN) == {wire(BAD)}
 
-    asyncio.run(scenario())
+    looptime.run(scenario())
 
 
 def test_what_unchecked_routes_cut_off_is_noticed_by_the_next_check(
@@ -201,7 +207,7 @@ def test_what_unchecked_routes_cut_off_is_noticed_by_the_next_check(
         await node.check.look()
         assert node.check.reached == {DNS}
 
-    asyncio.run(scenario())
+    looptime.run(scenario())
 
 
 def test_a_check_that_loses_nothing_lists_no_routes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +221,7 @@ def test_a_check_that_loses_nothing_lists_no_routes(monkeypatch: pytest.MonkeyPa
         await node.check.check()
         assert not node.agent.kernel.withheld.is_due
 
-    asyncio.run(scenario())
+    looptime.run(scenario())
 
 
 def test_a_node_that_is_known_later_is_among_what_has_to_be_reached(
@@ -231,7 +237,7 @@ def test_a_node_that_is_known_later_is_among_what_has_to_be_reached(
                 node.tables.nodes.upsert(txn, KubernetesNode(metadata=ObjectMeta(name="n2")))
             await until(lambda: other in node.check.reached)
 
-    asyncio.run(scenario())
+    looptime.run(scenario())
 
 
 def test_a_host_that_refuses_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,12 +300,6 @@ class Clocked:
         self.probes: list[tuple[float, str]] = []
         self.lost: set[str] = set()
         self.node.check._is_reached = self.is_reached
-
-        async def here(function: Callable[[], str]) -> str:
-            return function()
-
-        # Time goes on while a thread does.
-        monkeypatch.setattr(asyncio, "to_thread", here)
 
     async def reconcile(self) -> None:
         while True:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import os
-import time
 from collections.abc import Callable
 
 import pytest
@@ -161,14 +160,10 @@ def test_f31_a_reader_that_does_not_read_costs_lines_and_no_time() -> None:
     read, write = os.pipe()
     sink = Sink(write, lambda count: f"dropped={count}", limit=100)
     sink.start()
-    began = time.monotonic()
+    # Nothing reads meanwhile: what waited would wait for ever, and so would an end that has no limit.
     for number in range(5000):
         sink.write(f"{number} " + "x" * 1000)
-    assert time.monotonic() - began < 1
-    # Lines were dropped: their number is are kepted, or in the line that the thread writes.
-    stopping = time.monotonic()
     sink.stop(0.2)
-    assert time.monotonic() - stopping < 1
     # Once the pipe is read, a line has the number of the missing ones.
     found: list[bytes] = []
     while b"dropped=" not in b"".join(found):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -145,15 +146,18 @@ def test_an_answer_that_does_not_end_ends_with_the_time_of_its_batch(beginning: 
         ended = threading.Event()
 
         def drip() -> None:
-            connection, _ = listener.accept()
-            with connection, contextlib.suppress(OSError):
-                connection.sendall(beginning)
-                while not ended.wait(0.05):
-                    connection.sendall(beginning[-1:])
+            with contextlib.suppress(OSError):
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(beginning)
+                    while not ended.wait(0.05):
+                        connection.sendall(beginning[-1:])
 
         dripping = threading.Thread(target=drip)
         dripping.start()
         stack.callback(dripping.join)
+        # The time of the batch may be over before it is sent.
+        stack.callback(listener.shutdown, socket.SHUT_RDWR)
         stack.callback(ended.set)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/traces"
         assert OtlpHttpExporter(url, 0.4).export([span()]) is FAILURE
@@ -182,13 +186,31 @@ def test_a_batch_that_is_refused_is_not_sent_again(status: int) -> None:
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("timeout", [0.0, 0.05])
-def test_attempts_end_with_the_time_of_the_batch(timeout: float) -> None:
+@pytest.mark.parametrize(("timeout", "attempts"), [(0.0, 0), (0.5, 1), (1.5, 2), (60.0, 6)])
+def test_attempts_end_with_the_time_of_the_batch(
+    timeout: float, attempts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pauses of 1, 2, 4 ... seconds, in virtual time."""
+    now = 0.0
+
+    class Pauses(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            nonlocal now
+            assert timeout is not None
+            now += timeout
+            return False
+
+    monkeypatch.setattr(otlp_http, "FIRST_PAUSE", 1.0)
+    monkeypatch.setattr(otlp_http, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(otlp_http, "_ended_after", lambda *_: contextlib.nullcontext())
     with collector(*[503] * 1000) as server:
         sending = OtlpHttpExporter(f"http://127.0.0.1:{server.server_address[1]}/x?y=z", timeout)
+        sending._ended = Pauses()
+        connect = sending._new_connection
+        monkeypatch.setattr(sending, "_new_connection", lambda _: connect(TIMEOUT))
         assert sending.export([span()]) is FAILURE
         sending.shutdown()
-    assert {path for path, _, _ in server.requests} == ({"/x?y=z"} if timeout else set())
+    assert [path for path, _, _ in server.requests] == ["/x?y=z"] * attempts
 
 
 def test_without_a_collector_a_batch_fails() -> None:

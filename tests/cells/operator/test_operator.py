@@ -19,7 +19,6 @@ from cells.hive import Level, SettingError, load
 from cells.hive.hive import Hive
 from cells.operator import cell
 from cells.operator.election import Leadership, LostLeadershipError
-from cells.options import OperatorOptions
 from reconcilers.operator import writes
 from resources.kubernetes import migration
 from tests.cells.hurry import hurry
@@ -35,7 +34,6 @@ from waggle_operator.__main__ import CELLS, main
 CONFIGS = "ciliumbgpnodeconfigs"
 CLUSTERS = "ciliumbgpclusterconfigs"
 DEFINITION = "ciliumbgpadvertisements.cilium.io"
-LEASE_SECONDS = OperatorOptions().lease_duration_seconds
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +63,9 @@ async def operator(
         "--kubeconfig": str(server.kubeconfig(directory / "kubeconfig")),
         "--operator-identity": identity,
         "--lease-retry-seconds": "0.05",
+        # A process that a busy machine keeps from running goes on leading; no Lease expires.
+        "--renew-deadline-seconds": "900",
+        "--lease-duration-seconds": "1000",
         **{f"--{name.replace('_', '-')}": value for name, value in flags.items()},
     }
     hive = Hive(CELLS, load(CELLS, flags=given))
@@ -84,7 +85,7 @@ def run(scenario: Callable[[ApiServer], Awaitable[None]]) -> None:
     """Run a scenario with a server."""
 
     async def whole() -> None:
-        async with ApiServer() as server, asyncio.timeout(30):
+        async with ApiServer() as server, asyncio.timeout(120):
             await scenario(server)
 
     asyncio.run(whole())
@@ -208,10 +209,8 @@ def test_of_two_one_leads_and_the_other_takes_over_at_once_when_it_leaves(tmp_pa
                 waits = (Level.OK, "waits; b leads")
                 await until(lambda: levels(third).get("operator/leader") == waits)
                 await until(lambda: names(server) == {"n1", "n2"})
-                began = asyncio.get_running_loop().time()
                 second.shutdown()
                 await until(lambda: holder(server) == "c")
-                assert asyncio.get_running_loop().time() - began < LEASE_SECONDS
                 server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
                 await until(lambda: names(server) == {"n1", "n2", "n3"})
         # Released for the next candidate.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-import socket
 import ssl
 import sys
 import threading
@@ -27,6 +26,7 @@ from tests.reconcilers.frrk8s.build import router
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import access, define, grant, put, rules, undefine
 from tests.support.kubernetes.server import KubeApiServer
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -65,15 +65,6 @@ RULES_OF_NAMESPACE = [
         "verbs": ["get", "update"],
     },
 ]
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that are free."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def configuration(ports: list[int], policy: str) -> dict[str, Any]:
@@ -128,7 +119,7 @@ def server(apiserver: KubeApiServer) -> Iterator[KubeApiServer]:
 def operators(server: KubeApiServer, tmp_path: Path) -> Iterator[tuple[list[int], list[Daemon]]]:
     """Two operators, of which one leads; both serve."""
     kubeconfig = access(server, ACCOUNT, tmp_path / "kubeconfig")
-    ports = free_ports(2)
+    ports = [free_port("127.0.0.1") for _ in range(2)]
     daemons = [
         Daemon(
             f"operator-{port}",
@@ -196,14 +187,14 @@ def check_kubectl(server: KubeApiServer) -> None:
         assert "FRRConfiguration/frr-k8s-system/x, FRRConfiguration/frr-k8s-system/y" in message
         assert "(nodes n1, n2)" in message
 
-    eventually(refused, within=30)
+    eventually(refused)
     assert "/y created" in kubectl_apply(frr_configuration("y", 64950))
 
     def accepted() -> None:
         found = wide()
         assert {name: columns[0] for name, columns in found.items()} == {"x": "True", "y": "True"}
 
-    eventually(accepted, within=30)
+    eventually(accepted)
 
 
 def authority_near_its_end(stored: Certificates) -> Certificates:
@@ -296,7 +287,7 @@ def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
         assert not ok
         assert "Claim/one, Claim/two: spec.value: port: 1 and 2 (nodes n1, n2)" in message
 
-    eventually(both_see_it, within=30)
+    eventually(both_see_it)
     stored(server, claim("two", 1))
     check_kubectl(server)
     check_renewal(server, ports)
@@ -307,8 +298,8 @@ def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
     assert not ok, "Fail: one of the two webhooks does not answer"
     assert "failed calling webhook" in message
     put(server, CONFIGURATIONS, configuration(ports, "Ignore"))
-    eventually(lambda: stored(server, claim("three", 1)), within=30)
+    eventually(lambda: stored(server, claim("three", 1)))
     ok, message = apply(server, claim("three", 3))
     assert not ok, "the other one still reviews"
     leader.stop()
-    eventually(lambda: stored(server, claim("three", 3)), within=30)
+    eventually(lambda: stored(server, claim("three", 3)))

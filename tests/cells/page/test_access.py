@@ -117,7 +117,7 @@ def test_a_request_without_a_host_looks_up_no_name(monkeypatch: pytest.MonkeyPat
     head = f"POST /sign-in HTTP/1.0\r\n{form_type}\r\nContent-Length: {len(body)}\r\n\r\n"
     with (
         page(token=TOKEN) as served,
-        socket.create_connection(("127.0.0.1", served.port), timeout=10) as sock,
+        socket.create_connection(("127.0.0.1", served.port), timeout=60) as sock,
     ):
         sock.sendall(f"{head}{body}".encode())
         answer = b"".join(iter(lambda: sock.recv(4096), b"")).decode()
@@ -215,7 +215,7 @@ def test_an_action_on_the_socket_is_not_for_a_site_of_a_browser(tmp_path: Path) 
     path = tmp_path / "agent.sock"
     with serving(path, MadeUp()):
         transport = UnixTransport(path)
-        with transport.request("POST", "/v1/clear", '{"peer": "tor-1"}', timeout=10) as answer:
+        with transport.request("POST", "/v1/clear", '{"peer": "tor-1"}', timeout=60) as answer:
             assert answer.status == 200
         connection = _over(path)
         connection.request(

@@ -65,7 +65,9 @@ def browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
         # In a container a browser has no sandbox of its own.
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=120_000
+        )
         yield chromium
         chromium.close()
 
@@ -79,7 +81,7 @@ class Tab:
             viewport=viewport, color_scheme=scheme, timezone_id="UTC", locale="en-US"
         )
         self.page.clock.set_fixed_time(NOW)
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)
         self.reported: list[str] = []
         self.page.on("console", lambda message: self.reported.append(message.text))
         self.page.on("pageerror", lambda error: self.reported.append(str(error)))

@@ -48,7 +48,7 @@ def source() -> Scripted:
 
 def in_loop(scenario: Callable[[], Awaitable[None]]) -> None:
     async def whole() -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(120):
             await scenario()
 
     asyncio.run(whole())

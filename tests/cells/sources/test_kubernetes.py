@@ -77,7 +77,7 @@ def run(
             task = asyncio.create_task(hive.run(started.set))
             await started.wait()
             try:
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(120):
                     await scenario(hive, server)
             finally:
                 hive.shutdown()

@@ -45,7 +45,7 @@ def run(directory: Path, scenario: Callable[[Hive], Awaitable[None]]) -> None:
         task = asyncio.create_task(hive.run(started.set))
         await started.wait()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 await scenario(hive)
         finally:
             hive.shutdown()

@@ -84,7 +84,7 @@ def run(scenario: Callable[[ApiServer], Awaitable[None]]) -> None:
     """Run a scenario with a server."""
 
     async def whole() -> None:
-        async with ApiServer() as server, asyncio.timeout(30):
+        async with ApiServer() as server, asyncio.timeout(120):
             await scenario(server)
 
     asyncio.run(whole())

@@ -20,9 +20,10 @@ from reconcilers.model import Problem
 from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from statedb import Database
-from tests.cmd.lab import NODE, configuration, free_port
+from tests.cmd.lab import NODE, configuration
 from tests.dialects.dialect_programs import AGENT as CELLS
 from tests.dialects.objects import beacon
+from tests.support.ports import free_port
 from tests.support.wait import until
 
 SHARED = "127.0.0.2"

@@ -28,7 +28,7 @@ def run(helm: Helm, host: str, port: int) -> subprocess.CompletedProcess[str]:
     command: list[str] = [*container["command"], *container.get("args", ())]
     assert command[0] == "python"  # of the image
     command[0] = sys.executable
-    return subprocess.run(command, env={}, capture_output=True, text=True, check=False, timeout=30)
+    return subprocess.run(command, env={}, capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_it_succeeds_once_the_agent_is_ready(helm: Helm) -> None:

@@ -43,7 +43,7 @@ def it(tmp_path: Path) -> Iterator[Agent]:
     agent.start()
     try:
         agent.wait_ready()
-        eventually(lambda: _has(agent, FIRST), within=20)
+        eventually(lambda: _has(agent, FIRST))
         yield agent
     finally:
         agent.stop()
@@ -61,27 +61,27 @@ def restart(it: Agent) -> None:
 
 def test_kill_and_start_while_the_objects_do_not_go_together(it: Agent, tmp_path: Path) -> None:
     file = tmp_path / "state" / STATE
-    eventually(lambda: _assert(file.exists()), within=10)
+    eventually(lambda: _assert(file.exists()))
     assert b"pass-word" not in file.read_bytes()
     it.write_objects("y.json", own("y", port=1791))
-    eventually(lambda: _assert(bool(_conflicts(it))), within=10)
+    eventually(lambda: _assert(bool(_conflicts(it))))
     restart(it)
-    eventually(lambda: _has(it, FIRST), within=20)
+    eventually(lambda: _has(it, FIRST))
     assert _conflicts(it)
     it.remove("x.json")
-    eventually(lambda: _has(it, FIRST, SECOND), within=10)
+    eventually(lambda: _has(it, FIRST, SECOND))
     assert not _conflicts(it)
 
 
 def test_a_damaged_file_is_reported_and_not_used(it: Agent, tmp_path: Path) -> None:
     file = tmp_path / "state" / STATE
-    eventually(lambda: _assert(file.exists()), within=10)
+    eventually(lambda: _assert(file.exists()))
     it.write_objects("y.json", own("y", port=1791))
     it.daemon.kill()
     file.write_bytes(file.read_bytes()[:-1])
     it.start()
     it.wait_ready()
-    eventually(lambda: _assert(bool(_conflicts(it))), within=20)
+    eventually(lambda: _assert(bool(_conflicts(it))))
     assert it.peers() == {}
     # Why there are none: the conflicts (port and password), and not their conditions as well.
     assert len(at_socket(it.socket).get("/v1/peers", {})["problems"]) == 2

@@ -179,7 +179,7 @@ def test_a_session_gets_an_address_between_two_slices_of_a_round() -> None:
 
     session = threading.Thread(target=connect, daemon=True)
     session.start()
-    session.join(10)
+    session.join(60)
     assert not session.is_alive(), "it waits for the round"
     finish(slices)
     # The peer that has gone got an address while the round went on.

@@ -136,13 +136,26 @@ def test_each_object_has_one_problem_with_another_one_and_their_number(name: str
     assert all(any(text in one.message for text in numbers) for one in problems)
 
 
+def quickest(first: float, again: Callable[[], float], limit: float) -> float:
+    """Return the least processor time of up to three runs; the first one's if that is below the limit.
+
+    A process that shares its core measures more than it computes.
+    """
+    times = [first]
+    while times[-1] >= limit and len(times) < 3:
+        times.append(again())
+    return min(times)
+
+
 @pytest.mark.parametrize("name", CONFLICTS)
 def test_the_work_does_not_grow_with_the_pairs(name: str) -> None:
     few = min(found(CONFLICTS[name](FEW))[1] for _ in range(3))
-    problems, many = found(CONFLICTS[name](MANY))
+    objects = CONFLICTS[name](MANY)
+    problems, many = found(objects)
     assert len(problems) == in_conflict(name, MANY)
     # Four times the objects are 16 times the pairs.
-    assert many < 10 * max(few, 0.01)
+    limit = 10 * max(few, 0.01)
+    assert quickest(many, lambda: found(objects)[1], limit) < limit
 
 
 def isolation(objects: Objects, pieces: Pieces | None = None) -> tuple[InEffect, float]:
@@ -172,7 +185,8 @@ def test_the_work_of_isolation_does_not_grow_with_the_pairs(name: str, reverse: 
     assert left_out(objects, result)
     problems = result.outcomes["metallb"].problems
     assert {ref for one in problems for ref in one.objects} >= left_out(objects, result)
-    assert many < 10 * max(few, 0.02)
+    limit = 10 * max(few, 0.02)
+    assert quickest(many, lambda: isolation(objects)[1], limit) < limit
 
 
 def rules(count: int) -> tuple[int, float]:
@@ -191,7 +205,8 @@ def test_peers_with_the_same_advertisements_share_their_rules() -> None:
     few = min(rules(FEW)[1] for _ in range(3))
     different, many = rules(MANY)
     assert different == 1
-    assert many < 10 * max(few, 0.01)
+    limit = 10 * max(few, 0.01)
+    assert quickest(many, lambda: rules(MANY)[1], limit) < limit
 
 
 def test_the_reasons_of_objects_that_are_left_out_are_found_in_slices() -> None:

@@ -128,7 +128,7 @@ def test_a_list_of_several_pages_is_read_whole(
     monkeypatch.setattr(writer, "PAGE", 3)
 
     async def scenario() -> None:
-        async with ApiServer([KIND]) as server, asyncio.timeout(30):
+        async with ApiServer([KIND]) as server, asyncio.timeout(200):
             for number in range(10):
                 metadata = labelled(f"s{number}", f"n{number % 5}")
                 server.put(

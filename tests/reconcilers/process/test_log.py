@@ -13,7 +13,7 @@ import pytest
 
 from reconcilers.process.log import MAX_LINE, log
 
-TIMEOUT_SECONDS = 5
+TIMEOUT_SECONDS = 60
 PIPE_OCTETS = 1 << 20
 """More than a pipe holds."""
 

@@ -19,7 +19,7 @@ from resources.kubernetes.errors import Unconfigured, Unreachable
 from tests.support.apiserver import write_kubeconfig
 from tests.support.certificates import authority_and_server
 
-PATIENCE = 15.0
+PATIENCE = 25.0
 """Seconds; TLS would wait for 30 when it closes in order."""
 
 

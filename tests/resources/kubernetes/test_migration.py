@@ -55,7 +55,7 @@ def run(
     """Run a scenario with a server and with what migrates advertisements on it."""
 
     async def whole() -> None:
-        async with ApiServer() as server, asyncio.timeout(30):
+        async with ApiServer() as server, asyncio.timeout(200):
             connection = Connection(Access(str(server.kubeconfig(directory / "kubeconfig"))))
             writer = Writer(connection, "waggle-operator")
 

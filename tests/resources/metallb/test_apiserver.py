@@ -143,6 +143,6 @@ def test_definitions_like_metallbs_own_have_no_conditions(
             assert UNDECLARED in answer.body["message"]
 
     assert create(server, kind, spec, query="?").ok
-    eventually(dropped, within=30)
+    eventually(dropped)
     server.request("DELETE", kind.object_path("x", "default"))
     put(server, CRDS, custom_resource_definition(kind))

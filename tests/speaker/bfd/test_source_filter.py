@@ -12,19 +12,47 @@ import pytest
 from speaker.bfd import source_filter
 
 
+class Receiving(socket.socket):
+    """A socket to read from, and another one, which shows what has arrived.
+
+    A busy machine delivers a packet after the call that has sent it: what is sent to the other socket
+    afterwards is behind it.
+    """
+
+    def __init__(self, family: int, address: str) -> None:
+        super().__init__(family, socket.SOCK_DGRAM)
+        self.bind((address, 0))
+        self.setblocking(False)
+        self._behind = socket.socket(family, socket.SOCK_DGRAM)
+        self._behind.bind((address, 0))
+        self._behind.settimeout(60)
+        self._sending = socket.socket(family, socket.SOCK_DGRAM)
+        self._sending.connect(self._behind.getsockname())
+
+    def close(self) -> None:
+        """Close all of them."""
+        super().close()
+        self._behind.close()
+        self._sending.close()
+
+    def delivered(self) -> None:
+        """Wait until what has been sent before is read or dropped."""
+        self._sending.send(b"behind")
+        self._behind.recv(100)
+
+
 @contextlib.contextmanager
-def sockets(family: int, address: str) -> Iterator[tuple[socket.socket, socket.socket]]:
+def sockets(family: int, address: str) -> Iterator[tuple[Receiving, socket.socket]]:
     with (
-        socket.socket(family, socket.SOCK_DGRAM) as receiving,
+        Receiving(family, address) as receiving,
         socket.socket(family, socket.SOCK_DGRAM) as sending,
     ):
-        receiving.bind((address, 0))
-        receiving.setblocking(False)
         sending.connect(receiving.getsockname())
         yield receiving, sending
 
 
-def received(receiving: socket.socket) -> bytes | None:
+def received(receiving: Receiving) -> bytes | None:
+    receiving.delivered()
     try:
         return receiving.recv(100)
     except BlockingIOError:
@@ -64,7 +92,7 @@ def test_beyond_the_kernels_limit_nothing_is_filtered() -> None:
         assert arrived(receiving, sending, ttl=63) < 300, "the TTL is looked at all the same"
 
 
-def arrived(receiving: socket.socket, sending: socket.socket, ttl: int, packets: int = 640) -> int:
+def arrived(receiving: Receiving, sending: socket.socket, ttl: int, packets: int = 640) -> int:
     """Return how many of some packets with a TTL were received."""
     if sending.family == socket.AF_INET:
         sending.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, ttl)

@@ -10,6 +10,7 @@ import pytest
 
 from speaker.server import listening_ports, sockets
 from speaker.server.listening_ports import is_listened_on
+from tests.support.ports import free_port
 
 HEADER = "  sl  local_address rem_address   st tx_queue\n"
 
@@ -26,20 +27,21 @@ HEADER = "  sl  local_address rem_address   st tx_queue\n"
     ],
 )
 def test_an_address_is_listened_on_where_one_socket_includes_it(bound: str, wanted: str) -> None:
-    with sockets.listening(bound, 0) as sock:
-        port = sock.getsockname()[1]
+    # No socket of another process has it, at any address.
+    port = free_port("::")
+    with sockets.listening(bound, port) as sock:
         assert not is_listened_on(wanted, port)
         sock.listen()
         assert is_listened_on(wanted, port)
 
 
 def test_another_address_family_and_port_are_free() -> None:
-    with sockets.listening("127.0.0.1", 0) as sock:
+    port, other = free_port("::"), free_port("::")
+    with sockets.listening("127.0.0.1", port) as sock:
         sock.listen()
-        port = sock.getsockname()[1]
         assert not is_listened_on("127.0.0.2", port)
         assert not is_listened_on("::", port)
-        assert not is_listened_on("127.0.0.1", port - 1)
+        assert not is_listened_on("127.0.0.1", other)
 
 
 def test_listening_sockets_are_first_and_no_connection_is_read(

@@ -16,6 +16,7 @@ from speaker.server import Speaker
 from tests.speaker.engine.monitoring.collector import assert_same
 from tests.speaker.server.speaker_pair import NAME, A, pair, routes
 from tests.support.bmp import Station
+from tests.support.ports import free_port
 from tests.support.wait import until
 
 pytestmark = pytest.mark.usefixtures("both_event_loops")
@@ -36,7 +37,7 @@ class Listener:
     async def accept(self) -> None:
         """Accept the next connection; the station starts without tables."""
         self.station = Station()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             self.client, _ = await asyncio.get_running_loop().sock_accept(self.socket)
 
     def read(self) -> None:
@@ -186,10 +187,10 @@ def test_a_station_that_reads_nothing_delays_no_session_and_gets_all_tables_agai
 
 def test_a_missing_station_is_retried() -> None:
     async def main() -> None:
-        with socket.create_server((COLLECTOR, 0)) as gone:
-            port = gone.getsockname()[1]
         speaker = Speaker()
-        speaker.set_collectors([BmpCollector(name="c", address=COLLECTOR, port=port, retry_time=1)])
+        port = free_port(COLLECTOR)
+        missing = BmpCollector(name="c", address=COLLECTOR, port=port, retry_time=1)
+        speaker.set_collectors([missing])
         async with speaker:
             await until(lambda: speaker.collectors()[0].retry_in is not None)
             assert speaker.collectors()[0].reason == "connection refused"

@@ -5,11 +5,9 @@ It receives spans over OTLP/HTTP, keeps them in memory, and answers Jaeger's que
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import socket
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -20,6 +18,7 @@ from typing import Any
 
 from tests.support import builds
 from tests.support.daemon import Daemon
+from tests.support.ports import free_port
 from tests.support.wait import eventually
 
 _HERE = Path(__file__).parent
@@ -100,7 +99,7 @@ class Jaeger:
     """One Jaeger; ``directory`` has its configuration and log."""
 
     def __init__(self, program: Path, directory: Path) -> None:
-        self.otlp_port, self.query_port, grpc = _free_ports(3)
+        self.otlp_port, self.query_port, grpc = (free_port("127.0.0.1") for _ in range(3))
         config = directory / "jaeger.yaml"
         config.write_text(CONFIG.format(otlp=self.otlp_port, query=self.query_port, grpc=grpc))
         self._daemon = Daemon(
@@ -110,7 +109,7 @@ class Jaeger:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         self._daemon.start()
-        eventually(self.services, within=60, context=self._daemon.tail)
+        eventually(self.services, context=self._daemon.tail)
 
     def stop(self) -> None:
         """End it politely."""
@@ -168,11 +167,3 @@ def _spans(trace: Mapping[str, Any]) -> Iterator[Span]:
 
 def _values(tags: list[dict[str, Any]]) -> dict[str, Any]:
     return {tag["key"]: tag["value"] for tag in tags}
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
-        ]
-        return [each.getsockname()[1] for each in sockets]

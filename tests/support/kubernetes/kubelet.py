@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from cells.observability.http_connections import close_server
 from tests.support.background_loop import BackgroundLoop
 
 SYN_STREAM, SYN_REPLY, PING = 1, 2, 6
@@ -67,12 +68,8 @@ class Kubelet:
 
     def __exit__(self, *_: object) -> None:
         """Stop, with what still runs."""
-
-        async def stop() -> None:
-            self._server.close()
-
         try:
-            self._loop.do(stop())
+            self._loop.do(close_server(self._server))
         finally:
             self._loop.__exit__()
 
@@ -101,7 +98,7 @@ class Kubelet:
             writer.write(_data(streams[0], json.dumps(_result(status)).encode()))
             writer.writelines(_data(stream, b"", FIN) for stream in streams)
             await writer.drain()
-            await asyncio.wait([pings], timeout=5)
+            await asyncio.wait([pings], timeout=60)
             pings.cancel()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass

@@ -10,7 +10,6 @@ import base64
 import contextlib
 import json
 import secrets
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -25,9 +24,12 @@ from typing import Any
 
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.assets import Assets
+from tests.support.ports import free_port
 from tests.support.wait import NotReadyError, eventually
 
 START_SECONDS = 120.0
+SECONDS = 60.0
+"""Timeout of a request."""
 BUSY_ATTEMPTS = 60
 BUSY_PAUSE = 0.5
 AUDIT_POLICY = """\
@@ -86,7 +88,7 @@ class KubeApiServer:
     def __init__(self, assets: Assets, directory: Path) -> None:
         self.directory = directory
         self._assets = assets
-        self._etcd_port, self._peer_port, self._port = _free_ports(3)
+        self._etcd_port, self._peer_port, self._port = (free_port("127.0.0.1") for _ in range(3))
         self._token = secrets.token_hex(16)
         self._etcd = Daemon("etcd", self._etcd_command(), log=directory / "etcd.log")
         self._server = Daemon(
@@ -171,7 +173,7 @@ class KubeApiServer:
         # Its certificate is signed by itself, and names the loopback address.
         trust = ssl.create_default_context(cafile=str(self.directory / "certs" / "apiserver.crt"))
         try:
-            with urllib.request.urlopen(request, context=trust, timeout=30) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, context=trust, timeout=SECONDS) as answer:  # noqa: S310
                 return _answer(answer.status, answer.read())
         except urllib.error.HTTPError as error:
             with error:
@@ -192,7 +194,7 @@ class KubeApiServer:
     def _gateway(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
         """Ask etcd through its HTTP gateway."""
         url = f"http://127.0.0.1:{self._etcd_port}/v3/{what}"
-        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=20) as answer:
+        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=SECONDS) as answer:
             found: dict[str, Any] = json.loads(answer.read())
             return found
 
@@ -357,14 +359,3 @@ def _answer(status: int, octets: bytes) -> Answer:
     except ValueError:
         body = {"message": octets.decode(errors="replace")}
     return Answer(status, body if isinstance(body, dict) else {"value": body})
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return free ports; each is kept bound until all are found, so that they differ."""
-    with contextlib.ExitStack() as stack:
-        found = []
-        for _ in range(count):
-            probe = stack.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            found.append(int(probe.getsockname()[1]))
-        return found

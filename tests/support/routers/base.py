@@ -18,6 +18,8 @@ from tests.support.daemon import Daemon
 from tests.support.netns import Namespace
 from tests.support.wait import NotReadyError, eventually
 
+CONTROL_SECONDS = 60.0
+"""Timeout of an answer of a daemon: a busy machine may keep it from running for a while."""
 AS_TRANS = 23456
 """What an old speaker sees instead of an AS number that needs four octets (RFC 6793)."""
 IPV4 = "ipv4-unicast"
@@ -41,7 +43,8 @@ class PeerSettings:
     """The router's AS as this neighbour sees it, if it differs."""
     passive: bool = True
     families: tuple[str, ...] = FAMILIES
-    hold_time: int = 9
+    hold_time: int = 90
+    """No test waits for its end, and a daemon that the machine keeps from running ends no session."""
     connect_retry_time: int = 1
     password: str | None = None
     multihop: int | None = None
@@ -315,7 +318,7 @@ class Router(abc.ABC):
         self.finish()
 
     def _wait_for_answer(self) -> None:
-        eventually(self.answers, within=20, context=self.daemon.tail)
+        eventually(self.answers, context=self.daemon.tail)
 
     def answers(self) -> None:
         """Raise `NotReadyError` while a started daemon does not answer yet."""

@@ -8,11 +8,15 @@ import re
 import shutil
 import socket
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.support.netns import DEVICE
+from tests.support.daemon import LOG_TAIL
+from tests.support.netns import DEVICE, Namespace
+from tests.support.realtime import preferred
 from tests.support.routers.base import (
+    CONTROL_SECONDS,
     IPV4,
     IPV6,
     MessageCounts,
@@ -21,6 +25,7 @@ from tests.support.routers.base import (
     Router,
     RouterPeer,
     RouterRoute,
+    RouterSettings,
     family_of,
     split_as_path,
     split_members,
@@ -28,6 +33,7 @@ from tests.support.routers.base import (
 from tests.support.wait import NotReadyError
 
 CONTROL = "control"
+LOG = "bird.log"
 ADD_PATH = {"receive": "rx", "send": "tx", "both": "on"}
 TABLES = {IPV4: "master4", IPV6: "master6"}
 FIRST_ERROR_CODE = 8000
@@ -40,22 +46,12 @@ def program() -> str | None:
     return shutil.which("bird", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 
 
-STEADY = 0.05
-"""Seconds by which BIRD's account of one moment may differ."""
-
-
-def _seconds(clock: str) -> float:
-    """Read a time of day such as 04:53:43.158."""
-    hours, minutes, seconds = clock.split(":")
-    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
-
-
 def ask(path: Path, command: str) -> list[tuple[int, str]]:
     """Send a command to a control socket and give the lines of the answer, each with its code."""
     answer: list[tuple[int, str]] = []
     with socket.socket(socket.AF_UNIX) as control:
         try:
-            control.settimeout(5)
+            control.settimeout(CONTROL_SECONDS)
             control.connect(str(path))
             stream = control.makefile("rw")
             _read(stream.readline, answer)
@@ -95,6 +91,11 @@ class Bird(Router):
     kind = "bird"
     RESTARTED = ("-R",)
 
+    def __init__(self, settings: RouterSettings, namespace: Namespace, directory: Path) -> None:
+        super().__init__(settings, namespace, directory)
+        self._sessions: Counter[str] = Counter()
+        self._read_octets = 0
+
     @classmethod
     def missing(cls) -> str | None:
         return None if program() else "bird is not installed (Debian: bird2)"
@@ -108,18 +109,21 @@ class Bird(Router):
         return "BIRD " + (done.stdout + done.stderr).split()[-1]
 
     def command(self) -> Sequence[str | Path]:
-        return [
+        command: list[str | Path] = [
             program() or "bird",
             "-f",
             "-c", self.directory / "bird.conf",
             "-s", self.directory / CONTROL,
             "-P", self.directory / "pid",
         ]  # fmt: skip
+        # With BFD as on another machine: a busy one would keep it waiting for a detection time.
+        has_bfd = any(peer.bfd_interval is not None for peer in self.settings.peers)
+        return preferred(command) if has_bfd else command
 
     def configuration(self) -> Mapping[str, str]:
         blocks = [
             f"router id {self.settings.router_id};",
-            f'log "{self.directory / "bird.log"}" all;',
+            f'log "{self.directory / LOG}" all;',
             "timeformat log iso long ms;",
             "protocol device { scan time 1; }",
             self._statics(IPV4),
@@ -156,7 +160,8 @@ class Bird(Router):
                 for peer in self.settings.peers
                 if peer.multihop is None
             )
-            yield f'protocol bfd {{ interface "*" {options}; multihop {options}; {kept}}}'
+            debug = "debug { events };"
+            yield f'protocol bfd {{ {debug} interface "*" {options}; multihop {options}; {kept}}}'
 
     def _protocol(self, index: int, peer: PeerSettings) -> str:
         settings = self.settings
@@ -178,8 +183,8 @@ class Bird(Router):
         lines += [
             f"hold time {peer.hold_time};",
             f"connect retry time {peer.connect_retry_time};",
-            "connect delay time 1; error wait time 1, 2; startup hold time 9;",
-            "enable extended messages on; debug { packets };",
+            "connect delay time 1; error wait time 1, 2; startup hold time 60;",
+            "enable extended messages on; debug { packets, events };",
         ]
         if peer.passive and peer.interface is None:
             lines.append("passive on;")
@@ -230,10 +235,12 @@ class Bird(Router):
 
     def peers(self) -> dict[str, RouterPeer]:
         found: dict[str, RouterPeer] = {}
-        since = info = ""
+        shown = self.ask("show protocols all")
+        sessions = self._count_sessions()
+        name = info = ""
         address: str | None = None
         neighbour = False
-        for code, text in self.ask("show protocols all"):
+        for code, text in shown:
             if address is not None and (match := re.match(r"\s+Neighbor ID:\s+(\S+)", text)):
                 found[address] = dataclasses.replace(found[address], router_id=match[1])
             elif match := re.match(r"\s+(Local|Neighbor) capabilities", text):
@@ -244,37 +251,48 @@ class Bird(Router):
                 found[address] = dataclasses.replace(found[address], restart_time=int(match[1]))
             elif address and (match := re.match(r"\s+Hold timer:\s+[\d.]+/(\d+)", text)):
                 found[address] = dataclasses.replace(found[address], hold_time=int(match[1]))
-            elif match := re.match(r"p\d+(?:dyn\d+)?\s+BGP\s+\S+\s+\S+\s+(\S+)\s*(.*)", text):
-                since, info, address = match[1], match[2].strip(), None
+            elif match := re.match(r"(p\d+(?:dyn\d+)?)\s+BGP\s+\S+\s+\S+\s+\S+\s*(.*)", text):
+                name, info, address = match[1], match[2].strip(), None
             elif code and (match := re.match(r"\s+Neighbor address:\s+(\S+)", text)):
                 address = match[1].split("%")[0]
                 up = info.startswith("Established")
-                found[address] = RouterPeer(address, up, info, self._steady(address, since))
+                # Its own times of the past differ by what it waits between two clocks.
+                found[address] = RouterPeer(address, up, info, str(sessions[name]))
         return found
 
-    def _steady(self, address: str, since: str) -> str:
-        """Spell a moment as it was spelled before, unless it differs.
-
-        BIRD reckons it anew from its monotonic clock each time, and is a millisecond off now and
-        then; a session that was established again is so by a good deal more.
-        """
-        tokens: dict[str, str] = self.__dict__.setdefault("_tokens", {})
-        before = tokens.get(address, since)
-        same = abs(_seconds(before) - _seconds(since)) < STEADY if before != since else True
-        tokens[address] = before if same else since
-        return tokens[address]
-
-    def bfd(self) -> dict[str, tuple[str, float, float, float]]:
-        """Return the BFD sessions by neighbor: state, since when, interval, detection time.
-
-        The time of day, in seconds, of one moment may differ by `STEADY`.
-        """
+    def bfd(self) -> dict[str, tuple[str, float, float]]:
+        """Return the BFD sessions by neighbor: state, interval, detection time."""
         found = {}
         for _, text in self.ask("show bfd sessions"):
             words = text.split()
             if len(words) == 6 and words[0] != "IP":
-                found[words[0]] = (words[2], _seconds(words[3]), float(words[4]), float(words[5]))
+                found[words[0]] = (words[2], float(words[4]), float(words[5]))
         return found
+
+    def bfd_changes(self, address: str) -> int:
+        """Return how often the BFD session with a neighbor has changed its state, by its log."""
+        return self._log_text().count(f": Session to {address} changed state from ")
+
+    def events(self) -> str:
+        """Return the end of what it has logged."""
+        return self._log_text()[-LOG_TAIL:]
+
+    def _count_sessions(self) -> Counter[str]:
+        """Return how many sessions each protocol has had, by what its log has more than before."""
+        path = self.directory / LOG
+        if path.exists():
+            with path.open("rb") as log:
+                log.seek(self._read_octets)
+                # The last line may not be whole yet.
+                lines = log.read().rpartition(b"\n")[0]
+            self._read_octets += len(lines)
+            names = re.findall(rb" (\w+): BGP session established(?=\n|$)", lines)
+            self._sessions.update(name.decode() for name in names)
+        return self._sessions
+
+    def _log_text(self) -> str:
+        path = self.directory / LOG
+        return path.read_text() if path.exists() else ""
 
     def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
         name = self._name_of(self.peer(peer).address)
@@ -289,7 +307,7 @@ class Bird(Router):
         return [_route(prefix, attributes) for prefix, attributes in found]
 
     def received_cease(self) -> bool:
-        log = (self.directory / "bird.log").read_text()
+        log = self._log_text()
         return any(f"Received: {subcode}" in log for subcode in CEASE)
 
     def count_where(self, address: str, condition: str) -> int:
@@ -314,7 +332,7 @@ class Bird(Router):
             if (match := re.match(r"\s+Import updates:\s+(\d+)", text))
         ]
         # It counts these nowhere; they are in its log of the session's messages.
-        log = (self.directory / "bird.log").read_text()
+        log = self._log_text()
         return MessageCounts(
             updates=sum(counted),
             refresh_requests=log.count(f"{name}: Got ROUTE-REFRESH"),
@@ -329,7 +347,7 @@ class Bird(Router):
         self.ask(f'disable {self._name_of(address)} "{text}"')
 
     def last_notification(self, address: str) -> str:
-        log = (self.directory / "bird.log").read_text()
+        log = self._log_text()
         words = re.findall(rf"{self._name_of(address)}: Received: (.*)", log)
         return words[-1] if words else ""
 
@@ -341,7 +359,7 @@ class Bird(Router):
             (dt.datetime.fromisoformat(match[1]).astimezone().timestamp(), match[2])
             for match in re.finditer(
                 rf"^(\S+ \S+) <\w+> {name}: ({what})$",
-                (self.directory / "bird.log").read_text(),
+                self._log_text(),
                 re.MULTILINE,
             )
         ]

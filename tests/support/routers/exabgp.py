@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.routers.base import (
+    CONTROL_SECONDS,
     IPV4,
     IPV6,
     CannotError,
@@ -181,7 +182,7 @@ class ExaBGP(Router):
         """
         with socket.socket(socket.AF_UNIX) as control:
             try:
-                control.settimeout(5)
+                control.settimeout(CONTROL_SECONDS)
                 control.connect(str(self.directory / "control"))
                 control.sendall(f"{command}\n".encode())
                 lines = control.makefile("r", encoding="utf-8").read().splitlines()

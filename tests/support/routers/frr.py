@@ -18,6 +18,7 @@ from typing import Any
 from tests.support.daemon import Daemon
 from tests.support.netns import Namespace
 from tests.support.routers.base import (
+    CONTROL_SECONDS,
     IPV4,
     IPV6,
     MessageCounts,
@@ -78,7 +79,7 @@ class Frr(Router):
             (self.directory / "zebra.conf").touch()
             (self.directory / "group").write_text("root:x:0:\nfrrvty:x:999:root\n")
             self._zebra.start()
-            eventually(self._zebra_is_there, within=20, context=self._zebra.tail)
+            eventually(self._zebra_is_there, context=self._zebra.tail)
         super().start()
 
     def _zebra_is_there(self) -> None:
@@ -225,7 +226,7 @@ class Frr(Router):
         output = ""
         with socket.socket(socket.AF_UNIX) as vty:
             try:
-                vty.settimeout(5)
+                vty.settimeout(CONTROL_SECONDS)
                 vty.connect(str(self.directory / "bgpd.vty"))
                 for command in ("enable", *commands):
                     vty.sendall(command.encode() + b"\0")

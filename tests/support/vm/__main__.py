@@ -168,7 +168,7 @@ def _shared(directory: Path, **folders: Path) -> Iterator[dict[str, Path]]:
             with (directory / f"{tag}.log").open("wb") as log:
                 arguments = [program, f"--socket-path={sockets[tag]}", *map(str, options)]
                 started.append(subprocess.Popen(arguments, stdout=log, stderr=log))
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not all(path.exists() for path in sockets.values()):
             if time.monotonic() > deadline:
                 texts = [(directory / f"{tag}.log").read_text() for tag in folders]

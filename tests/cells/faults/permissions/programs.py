@@ -24,12 +24,12 @@ from reconcilers.report import events, statuses
 from reconcilers.report.node_objects import objects
 from resources.kind import Kinds
 from tests.cells.hurry import hurry
-from tests.cmd.lab import free_port
 from tests.reconcilers import build
 from tests.reconcilers.antrea import build as antrea
 from tests.reconcilers.frrk8s import build as frrk8s
 from tests.support.apiserver import ApiServer, Object, status
 from tests.support.kinds import KINDS
+from tests.support.ports import free_port
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
@@ -190,13 +190,16 @@ def operator(
         dialects=dialects,
         operator_identity="a",
         lease_retry_seconds="0.05",
+        # A process that a busy machine keeps from running goes on leading.
+        renew_deadline_seconds="900",
+        lease_duration_seconds="1000",
         **flags,
     )
 
 
 def scenario(test: Callable[[ApiServer], Any]) -> None:
     async def whole() -> None:
-        async with ApiServer(everything()) as server, asyncio.timeout(40):
+        async with ApiServer(everything()) as server, asyncio.timeout(120):
             fill(server)
             await test(server)
 

@@ -33,8 +33,8 @@ from tests.cells.faults.permissions.programs import (
     scenario,
 )
 from tests.cells.faults.permissions.test_operator import of_operator, read_by_operator, written
-from tests.cmd.lab import free_port
 from tests.support.apiserver import ApiServer, Object
+from tests.support.ports import free_port
 from tests.support.wait import until
 
 

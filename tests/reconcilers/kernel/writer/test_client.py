@@ -158,7 +158,7 @@ def test_a_writer_that_is_killed_is_started_again_by_its_keeper(link: Link) -> N
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", f"{top}:{top / 'cmd'}")
-        asyncio.run(asyncio.wait_for(scenario(), 60))
+        asyncio.run(asyncio.wait_for(scenario(), 200))
 
 
 def _child(pid: int) -> int:

@@ -83,7 +83,7 @@ def test_a_second_writer_does_not_replace_the_socket_of_the_first(
     ground: Ground, writer: WriterProcess, capfd: pytest.CaptureFixture[str]
 ) -> None:
     second = WriterProcess(ground.side, writer.path)
-    assert second.process.wait(30) == 1
+    assert second.process.wait(60) == 1
     error = f"waggle-kernel: another waggle-kernel listens on {writer.path}; stop it, or"
     assert capfd.readouterr().err.startswith(error)
     assert writer.connect() == []

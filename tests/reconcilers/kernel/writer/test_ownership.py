@@ -181,7 +181,7 @@ def test_a_pod_that_ends_cleans_up_whichever_of_its_containers_ends_first(
     writer.process.terminate()
     assert writer.install((ground.b,), "10.3.0.0/16").failures == ()
     writer.send(Goodbye())
-    assert writer.process.wait(5) == 0
+    assert writer.process.wait(60) == 0
     assert routes(ground.side) == {}
 
 

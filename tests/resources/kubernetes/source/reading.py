@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec.structs import replace
+
 from resources.kind import Kind
 from resources.kubernetes import Access, FeedStatus, KubernetesSource, Phase, Selection, Timeouts
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
@@ -16,9 +18,9 @@ from tests.support.wait import until
 
 TIMEOUTS = Timeouts(
     page_size=2,
-    connect=1.0,
-    list_silence=1.0,
-    watch_silence=0.15,
+    connect=60.0,
+    list_silence=60.0,
+    watch_silence=60.0,
     first_retry=0.005,
     longest_retry=0.02,
     confirm_list=0.02,
@@ -28,6 +30,9 @@ TIMEOUTS = Timeouts(
     forbidden_grace=0.1,
     stable_watch=0.05,
 )
+"""No request is silent for so long, however long the machine keeps both ends from running."""
+SOON_SILENT = replace(TIMEOUTS, watch_silence=0.3)
+"""For tests of watches that are silent."""
 SECRETS = "kube-system"
 
 
@@ -100,7 +105,7 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     """Run a scenario in a loop of its own."""
 
     async def main() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(200):
             await scenario()
 
     asyncio.run(main())

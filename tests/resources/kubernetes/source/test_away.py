@@ -8,7 +8,7 @@ import pytest
 
 from resources.kubernetes import Access, KubernetesSource, Phase, Timeouts
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import TIMEOUTS, Reader, reader, run
+from tests.resources.kubernetes.source.reading import SOON_SILENT, TIMEOUTS, Reader, reader, run
 from tests.support.apiserver import ApiServer, stream
 from tests.support.kinds import KINDS
 from tests.support.wait import until
@@ -96,10 +96,10 @@ def test_f03_a_half_open_connection_is_detected_and_the_watch_resumed(tmp_path: 
         async with ApiServer() as server:
             server.put(service("web"))
             server.once("watch", "services", stream(then="hang"))
-            async with reader(server, tmp_path) as observed:
+            async with reader(server, tmp_path, timeouts=SOON_SILENT) as observed:
                 await until(lambda: observed.names() == {"web"})
                 server.put(service("unseen"))
-                await until(lambda: observed.names() == {"web", "unseen"}, within=2)
+                await until(lambda: observed.names() == {"web", "unseen"})
                 assert observed.replacements() == 1
                 await until(lambda: observed.phase() is Phase.FOLLOWING)
 
@@ -129,9 +129,9 @@ def test_f03_repeatedly_silent_watches_lead_to_a_list(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.always("watch", "services", stream(then="hang"))
-            async with reader(server, tmp_path) as observed:
+            async with reader(server, tmp_path, timeouts=SOON_SILENT) as observed:
                 await until(lambda: observed.replacements() == 1)
                 server.put(service("web"))
-                await until(lambda: observed.names() == {"web"}, within=5)
+                await until(lambda: observed.names() == {"web"})
 
     run(scenario)

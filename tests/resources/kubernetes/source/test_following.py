@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msgspec import structs
-
 from resources.kubernetes import Phase, Selection, of_node
 from resources.source import Replace
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import TIMEOUTS, reader, run
+from tests.resources.kubernetes.source.reading import reader, run
 from tests.support.apiserver import ApiServer, event, status, stream
 from tests.support.kinds import KINDS
 from tests.support.wait import until
@@ -20,9 +18,7 @@ def test_objects_are_listed_in_pages_and_then_watched(tmp_path: Path) -> None:
         async with ApiServer() as server:
             for i in range(7):
                 server.put(service(f"s{i}"))
-            # No watch is silent for so long that the state is compared, with a list of one.
-            timeouts = structs.replace(TIMEOUTS, watch_silence=60.0)
-            async with reader(server, tmp_path, timeouts=timeouts) as observed:
+            async with reader(server, tmp_path) as observed:
                 await until(lambda: all(observed.events.values()))
                 assert observed.names() == {f"s{i}" for i in range(7)}
                 assert all(isinstance(events[0], Replace) for events in observed.events.values())

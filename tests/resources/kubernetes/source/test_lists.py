@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from resources.kubernetes import Phase
 from resources.source import Replace
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import TIMEOUTS, reader, run
+from tests.resources.kubernetes.source.reading import SOON_SILENT, TIMEOUTS, reader, run
 from tests.support.apiserver import ApiServer, text
 from tests.support.wait import until
 
@@ -28,7 +28,7 @@ def test_f05_a_server_restored_from_a_backup_is_confirmed_by_a_second_list(
         async with ApiServer() as server:
             for name in ("web", "db"):
                 server.put(service(name))
-            async with reader(server, tmp_path) as observed:
+            async with reader(server, tmp_path, timeouts=SOON_SILENT) as observed:
                 await until(lambda: observed.names() == {"web", "db"})
                 await server.stop()
                 server.version = 50

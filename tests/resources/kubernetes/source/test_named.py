@@ -11,7 +11,7 @@ from resources.core import Secret
 from resources.core.kinds import SECRET
 from resources.kubernetes import Phase, of_cluster, of_node
 from resources.source import Replace
-from tests.resources.kubernetes.source.reading import reader, run
+from tests.resources.kubernetes.source.reading import SOON_SILENT, reader, run
 from tests.support.apiserver import ApiServer, status
 from tests.support.kinds import KINDS
 from tests.support.wait import until
@@ -80,7 +80,9 @@ def test_what_is_no_longer_named_is_forgotten_and_not_watched(tmp_path: Path) ->
         async with ApiServer() as server:
             server.put(secret("a"))
             server.put(secret("b"))
-            async with reader(server, tmp_path, selections=WANTED) as observed:
+            async with reader(
+                server, tmp_path, selections=WANTED, timeouts=SOON_SILENT
+            ) as observed:
                 observed.source.follow(SECRET, [("bgp", "a"), ("bgp", "b")])
                 await until(lambda: observed.names("Secret") == {"a", "b"})
                 observed.source.follow(SECRET, [("bgp", "b")])

@@ -52,9 +52,9 @@ def test_a_set_is_one_hop_of_any_member_and_confederation_segments_are_ignored()
 
 def test_a_long_path_and_many_stars_take_bounded_time() -> None:
     path = sequence(*[1] * 750)
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert not AsPathPattern("* 1 " * 20 + "2").matches(path)
-    assert time.perf_counter() - begin < 0.5
+    assert time.process_time() - begin < 0.5
 
 
 @pytest.mark.parametrize("text", ["AS1", "1..", "9..1", "-1", "4294967296", "_1_"])
