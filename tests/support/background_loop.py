@@ -21,7 +21,7 @@ class BackgroundLoop:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def __enter__(self) -> Self:
         """Start the thread."""
@@ -29,9 +29,13 @@ class BackgroundLoop:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the thread, then cancel the tasks and abort the connections: nothing begins meanwhile."""
+        """Stop the loop, and wait until the thread has ended what is left in it."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE)
+
+    def _run(self) -> None:
+        self._loop.run_forever()
+        # Nothing begins meanwhile.
         self._loop.run_until_complete(_end())
         self._loop.close()
 
