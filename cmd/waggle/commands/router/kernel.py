@@ -13,6 +13,7 @@ from cells.api.resource import ApiAction, ApiResource
 from cells.apply.reconcile import reconcile
 from cells.apply.session_readings import NextHopWriter, SessionReadings
 from cells.hive import Group
+from cells.intent.installed_routes import InstalledRoutes
 from cells.kernel.api import approve_action, kernel_route_resource
 from cells.kernel.cell import Writer
 from cells.kernel.following import (
@@ -26,7 +27,6 @@ from cells.kernel.reachability import ReachabilityCheck
 from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.sources.host import HostNeed, HostWatch
-from reconcilers.dialect import Dialect
 from reconcilers.intent.host_needs import HostDemand
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
@@ -73,8 +73,8 @@ class RouterKernel:
         NextHopFollower(database, intent, speaker, kernel, jobs)
         SessionFollower(speaker, events, kernel, jobs)
         DeferralJob(database, intent, speaker, kernel, jobs)
-        dialects: Group[Dialect] = Group()
-        Writer(client, kernel, options, health, jobs, self._jobs.lifecycle, dialects)
+        installed = InstalledRoutes(frozenset())
+        Writer(client, kernel, options, health, jobs, self._jobs.lifecycle, installed)
         jobs.add("rounds", lambda: reconcile(runner, lambda: None))
         self.readings = SessionReadings(speaker, events, (NextHopWriter(database, intent),), jobs)
 
