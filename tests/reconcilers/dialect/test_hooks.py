@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 import pytest
 import yaml
+from msgspec import Struct
 
 from cells.dialects.cell import DialectCell, agent_cell
 from cells.hive import Group
@@ -239,6 +240,12 @@ def test_every_hook_and_every_extension_is_on_the_page() -> None:
     assert extensions
     shown = [f"`{one.__name__}({', '.join(one.__struct_fields__)})`" for one in extensions]
     assert [text for text in shown if text not in page] == []
+
+
+@pytest.mark.parametrize("intent", [api.NodeIntent, api.ClusterIntent])
+def test_every_field_of_an_intent_is_on_the_page(intent: type[Struct]) -> None:
+    page = (ROOT / "docs/dialects.md").read_text()
+    assert f"`{intent.__name__}({', '.join(intent.__struct_fields__)})`" in page
 
 
 def own_attributes(source: str) -> Iterator[str]:
