@@ -215,7 +215,7 @@ def test_an_agent_imports_structlog_without_rich() -> None:
 @pytest.mark.program
 def test_a_router_imports_neither_the_source_of_manifests_nor_a_dialect() -> None:
     """Its memory beside a full table is that of the speaker (docs/performance.md)."""
-    found = imported("import waggle.commands.router.program, waggle.commands.router.config.load")
+    found = imported("import waggle.commands.router.program, waggle.router_config.load")
     assert "resources.manifests.yamlfile" in found
     slow = SLOW - {"asyncio", "email", "http", "msgspec", "ssl", "urllib", "uvloop", "yaml"}
     assert {name.split(".")[0] for name in found} & slow == set()

@@ -12,9 +12,9 @@ from typing import Any, cast
 from reconcilers.model import Peer, PrefixRule
 from tests.support.looptime import run
 from tests.support.wait import until
-from waggle.commands.router.config import load
 from waggle.commands.router.jobs import REPORT_SECONDS
 from waggle.commands.router.kernel import RouterKernel
+from waggle.router_config import load
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\nkernel: true\n"
 

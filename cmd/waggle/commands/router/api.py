@@ -24,8 +24,8 @@ from speaker.api import InvalidConfig, PeerStatus, RouteAttributes, UnknownName
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import IPV4_UNICAST, Family
 from speaker.server import Speaker
-from waggle.commands.router.config import INSTANCE, route_to_wire
-from waggle.commands.router.config.file_values import with_key
+from waggle.router_config import INSTANCE, route_to_wire
+from waggle.router_config.file_values import with_key
 
 _to_wire: Final = functools.lru_cache(1024)(route_to_wire)
 """Cached: the text of an announced prefix returns in its withdrawal."""

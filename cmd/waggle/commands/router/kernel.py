@@ -34,9 +34,9 @@ from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.target.runner import Runner
 from speaker.api import Event
 from speaker.server import Speaker
-from waggle.commands.router.config import INSTANCE, Config
 from waggle.commands.router.file_rows import FileRows
 from waggle.commands.router.jobs import RouterJobs, SessionEvents
+from waggle.router_config import INSTANCE, Config
 
 if TYPE_CHECKING:
     from cells.speaker.events import SpeakerEvents
