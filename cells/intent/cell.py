@@ -21,11 +21,11 @@ from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.intent.installed_routes import InstalledRoutes, installing
 from cells.intent.problem_log import ProblemLog
-from cells.node import ThisNode
 from cells.observability.metrics import Metrics, MetricsCollector
 from cells.sources.resources import ApplyTraceLinks, EventTraceLinks, SecretsNamespace
 from cells.state.claims import ClaimStore
 from cells.state.dialect_states import DialectStates
+from cells.state.node import ThisNode
 from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.intent.compiler import IntentCompiler

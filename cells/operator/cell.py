@@ -47,7 +47,7 @@ from cells.operator.rivals import RivalSearch
 from cells.operator.service_events import ServiceEventsCheck
 from cells.operator.tested_versions import CompanionCheck
 from cells.options import OperatorOptions
-from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
+from cells.sources.api_server import UNREAD_SECONDS, Kubernetes
 from cells.sources.resources import EventTraceLinks, SecretsNamespace
 from reconcilers.dialect import Dialect, Operation, extended
 from reconcilers.kernel.options import FibOptions

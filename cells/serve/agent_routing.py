@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from cells.api.model import OriginItem, RouteItem
-from cells.node import ThisNode
 from cells.serve.ages import RouteAges
 from cells.serve.items import origin_item, route_item
 from cells.serve.peer_names import PeerNames
 from cells.serve.received import Decisions
 from cells.serve.routing import Chosen, SpeakerRouting
+from cells.state.node import ThisNode
 from reconcilers.tables import IntentTables
 from speaker.api import PeerStatus, RouteView, SpeakerPort
 from speaker.nlri import Family, prefix_to_wire

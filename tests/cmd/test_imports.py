@@ -153,8 +153,8 @@ def test_an_agent_imports_no_cell_that_is_off() -> None:
         *OF_OPERATOR_CELLS,
         *("cells.sources.manifests", "resources.manifests", "asyncinotify"),
         *(
+            "cells.sources.api_server",
             "cells.sources.kubernetes",
-            "cells.sources.node_source",
             "resources.kubernetes",
             "kubernetes_asyncio",
         ),

@@ -22,7 +22,7 @@ from cells.operator.owner import Owner
 from cells.operator.webhook.certificate import CertificateKeeper
 from cells.operator.webhook.server import WebhookServer
 from cells.options import WebhookOptions
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.api_server import Kubernetes
 from cells.sources.resources import SecretsNamespace
 from reconcilers.admission import Reviewer, Verdict
 from reconcilers.dialect import Admission, Dialect, extended

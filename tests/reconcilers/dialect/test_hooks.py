@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from cells.dialects.cell import DialectCell, agent_cell
 from cells.hive import Group
-from cells.operator.source import read_of_cluster
+from cells.operator.kubernetes import read_of_cluster
 from deploy import rbac
 from reconcilers import dialect as api
 from reconcilers.compile_manifests import kinds_of

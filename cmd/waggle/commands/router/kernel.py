@@ -24,9 +24,9 @@ from cells.kernel.following import (
     SessionFollower,
 )
 from cells.kernel.reachability import ReachabilityCheck
-from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.sources.host import HostNeed, HostWatch
+from cells.state.node import ThisNode
 from reconcilers.intent.host_needs import HostDemand
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
