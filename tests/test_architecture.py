@@ -154,7 +154,7 @@ def test_each_dialect_has_an_import_contract() -> None:
         assert own | LISTS <= found <= own | LISTS | feeders, name
 
 
-LAYERS = "The rooms of cells, from those that serve to those that run them"
+LAYERS = "The rooms of cells, each above the rooms that it imports"
 OTHER_NAMES = {
     "cells.serve.cell": "api",
     "cells.operator.in_process": "operator",
