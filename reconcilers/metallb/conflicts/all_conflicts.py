@@ -7,11 +7,9 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Protocol
 
-from reconcilers.metallb.conflicts.aggregates import Aggregates
+from reconcilers.metallb.conflicts.advertisements import Aggregates, Preferences
 from reconcilers.metallb.conflicts.echo import Echo
-from reconcilers.metallb.conflicts.names_and_values import NamesAndValues
-from reconcilers.metallb.conflicts.overlaps import Overlaps
-from reconcilers.metallb.conflicts.preferences import Preferences
+from reconcilers.metallb.conflicts.shared_values import NamesAndValues, Overlaps
 from reconcilers.metallb.conflicts.valid_objects import MAX_COMPARED, ValidObjects
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef, Problem
