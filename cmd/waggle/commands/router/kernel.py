@@ -76,7 +76,7 @@ class RouterKernel:
         installed = InstalledRoutes(frozenset())
         Writer(client, kernel, options, health, jobs, self._jobs.lifecycle, installed)
         jobs.add("rounds", lambda: reconcile(runner, lambda: None))
-        self.readings = SessionReadings(speaker, events, (NextHopWriter(database, intent),), jobs)
+        SessionReadings(speaker, events, (NextHopWriter(database, intent),), jobs)
 
     def configure(self, config: Config) -> None:
         """Take the instance and the neighbours of a file."""
