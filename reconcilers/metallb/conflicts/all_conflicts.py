@@ -19,15 +19,15 @@ from resources.metallb.objects import MetalLBObject
 class ConflictRule(Protocol):
     """One rule that objects may break together, and the accepted objects."""
 
-    def accept(self, ref: ObjectRef, row: MetalLBObject) -> None:
+    def accept(self, ref: ObjectRef, row: MetalLBObject, /) -> None:
         """Add a valid MetalLB object to the rule of a conflict."""
         ...
 
-    def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
+    def against(self, ref: ObjectRef, row: MetalLBObject, /) -> Iterator[ObjectRef]:
         """Iterate over the added objects with which another one breaks the rule of a conflict."""
         ...
 
-    def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
+    def problems(self, ref: ObjectRef, row: MetalLBObject, /) -> Iterator[Problem]:
         """Yield the conflicts of a valid object with others; of several each may yield the same.
 
         Called once all objects are accepted, for each of them in order.

@@ -134,12 +134,12 @@ class Overlaps:
         self._valid = valid
         self._accepted = {version: _LastAddresses(valid.spans[version]) for version in VERSIONS}
 
-    def accept(self, ref: ObjectRef, row: MetalLBObject) -> None:  # noqa: ARG002
+    def accept(self, ref: ObjectRef, _row: MetalLBObject, /) -> None:
         """Add an IPAddressPool, which others may overlap."""
         for version, place in self._valid.places.get(ref, ()):
             self._accepted[version].accept(place)
 
-    def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:  # noqa: ARG002
+    def against(self, ref: ObjectRef, _row: MetalLBObject, /) -> Iterator[ObjectRef]:
         """Iterate over the pools that overlap another one: with an address in common."""
         return (other.pool for _, other in self._pairs(ref))
 
@@ -150,7 +150,7 @@ class Overlaps:
                 if other.pool != ref:
                     yield own, other
 
-    def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, ref: ObjectRef, _row: MetalLBObject, /) -> Iterator[Problem]:
         """Yield a problem of a pool with another pool that overlaps it, and how many others do."""
         entries: dict[ObjectRef, tuple[str, str]] = {}
         for own, span in self._pairs(ref):
