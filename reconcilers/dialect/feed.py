@@ -173,7 +173,7 @@ class Feed:
     ) -> Translation | Slices[Translation]:
         """Translate the objects of a dialect's feed that are in effect, with the rules of their routes.
 
-        The last argument has the rows of the dialect that is fed, of its own objects and of other feeds.
+        The last argument has rows of the dialect that is fed: of its own objects and of other feeds.
         """
         return Translation(list(self.units(objects)))
 
