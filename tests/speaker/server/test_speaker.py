@@ -560,7 +560,7 @@ def test_a_time_of_the_past_depends_on_no_wait_between_two_clocks() -> None:
         for wait in (0.0, 0.3, 0.0, 20.0, 0.004):
             clocks.wait = wait
             assert since() == before, wait
-        # After a step of the clock the times are as the clock is now.
+        # A step of the clock is no wait: the times move with the clock.
         clocks.wait, clocks.ahead = 0.0, clocks.ahead + 30
         assert since() == [item + 30 for item in before]
         await speaker.stop()
