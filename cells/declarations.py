@@ -81,7 +81,7 @@ NODE = Cell(
     name="node",
     description="Which node this agent is.",
     options=NodeOptions,
-    wiring="cells.node",
+    wiring="cells.state.node",
 )
 
 DATABASE = Cell(
@@ -110,7 +110,7 @@ KUBERNETES = Cell(
     description="A Kubernetes API server as the source of objects.",
     options=KubernetesOptions,
     on_with="kubeconfig",
-    wiring="cells.sources.node_source",
+    wiring="cells.sources.kubernetes",
 )
 
 SNAPSHOT = Cell(
@@ -264,7 +264,7 @@ OPERATOR_SOURCE = Cell(
     name="kubernetes",
     description="The Kubernetes API server whose objects the operator reads.",
     options=KubernetesOptions,
-    wiring="cells.operator.source",
+    wiring="cells.operator.kubernetes",
 )
 
 WEBHOOK = Cell(

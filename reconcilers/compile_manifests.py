@@ -101,11 +101,14 @@ class CompiledManifests:
             for dialect in dialect_types
         ]
         self._dialects = instances
-        for instance in instances:
-            instance.routes_installed = settings.fib.installs(
-                for_that=instance.wants_routes_installed
-            )
-        planner = Planner(self.db, instances, settings.secrets_namespace, stored=False)
+        self._installing = settings.fib.installing(instances)
+        planner = Planner(
+            self.db,
+            instances,
+            settings.secrets_namespace,
+            stored=False,
+            installing=self._installing,
+        )
         self._operator = InProcessOperator(self.db, self.intent, planner)
         self._compiler = IntentCompiler(
             self.db,
@@ -116,6 +119,7 @@ class CompiledManifests:
             secrets_namespace=settings.secrets_namespace,
             options=settings.intent,
             operator_in_process=True,
+            installing=self._installing,
             bfd_off="" if settings.bfd else WITHOUT_BFD,
         )
         self._passwords = Passwords(self.db, self.intent, self.resources)
@@ -195,11 +199,7 @@ class CompiledManifests:
             list(self.intent.peers.all(snapshot)),
             host if described is None else described.host,
             options,
-            {
-                dialect.name
-                for dialect in self._dialects
-                if options.installs(for_that=dialect.wants_routes_installed)
-            },
+            self._installing,
             self.intent.routes.all(snapshot),
             unknown,
         )

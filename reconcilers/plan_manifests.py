@@ -36,7 +36,7 @@ class UnreadableFileError(Exception):
 def added(before: Loaded, after: Loaded) -> Loaded:
     """Return the manifests to plan for: the former with the new ones on top, as ``kubectl apply`` does.
 
-    An invalid object leaves the one before in effect; an applied object has the problems
+    An invalid object leaves its former version in effect; an applied object has the problems
     of its new manifest.
     """
     rows = {kind.name: {row.key: row for row in e.objects} for kind, e in before.replacements}

@@ -70,10 +70,9 @@ class WriteTxn:
     to one thread.
     """
 
-    __slots__ = ("_closed", "_root", "_tables", "_touched", "_written", "base")
+    __slots__ = ("_closed", "_root", "_tables", "_touched", "_written")
 
     def __init__(self, root: tuple[TableState, ...], tables: Iterable[Table[Any]]) -> None:
-        self.base = root
         self._root = list(root)
         self._tables = frozenset(map(_slot, tables))
         self._touched: set[int] = set()

@@ -1,7 +1,7 @@
 """The immutable state of one table, and the pure functions from one state to the next.
 
 States are persistent maps (`immutables.Map`, a hash trie): a new state shares everything unchanged with
-the one before, so a snapshot is one pointer. An index is a map of maps, one level for each component
+its predecessor, so a snapshot is one pointer. An index is a map of maps, one level for each component
 of its keys, so a prefix of a key is a subtree. No locks or subscribers here.
 """
 

@@ -90,7 +90,7 @@ def _patient_clients() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_open_connections() -> Iterator[None]:
-    """Fail the test whose loop is closed with an open connection: the collector fails any other one."""
+    """Fail the test whose loop is closed with an open connection: the collector fails another test."""
     close = BaseSelectorEventLoop.close
 
     def closing(loop: BaseSelectorEventLoop) -> None:

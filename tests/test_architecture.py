@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
+import re
 import subprocess
 import sys
 import tokenize
@@ -12,6 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+
+from cells import declarations
+from cells.hive import Cell
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("cells", "reconcilers", "resources", "speaker", "statedb", "cmd")
@@ -147,6 +152,48 @@ def test_each_dialect_has_an_import_contract() -> None:
         }
         found = contracts[frozenset(own)]
         assert own | LISTS <= found <= own | LISTS | feeders, name
+
+
+LAYERS = "The rooms of cells, each above the rooms that it imports"
+OTHER_NAMES = {
+    "cells.serve.cell": "api",
+    "cells.operator.in_process": "operator",
+}
+"""The modules of cells whose names are not the cell's or its room's, with the names of the cells."""
+
+
+def _rooms_of_cells() -> list[set[str]]:
+    """Return the rooms of each line of the page's table of rooms."""
+    page = (ROOT / "docs/architecture.md").read_text()
+    _, _, table = page.partition("| room of `cells/` | wires |\n| --- | --- |\n")
+    rows = itertools.takewhile(lambda line: line.startswith("|"), table.splitlines())
+    return [set(re.findall(r"`(\w+)/`", row.split("|")[1])) for row in rows]
+
+
+def test_the_rooms_of_cells_are_those_of_the_page_and_of_the_contract() -> None:
+    folders = {path.parent.name for path in (ROOT / "cells").glob("*/__init__.py")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["name"] == LAYERS)
+    of_contract = [set(layer.split(" | ")) & folders for layer in layers]
+    assert _rooms_of_cells() == [layer for layer in of_contract if layer]
+    assert set[str]().union(*of_contract) == folders
+
+
+def test_the_modules_of_cells_without_a_room_are_on_the_page_and_are_no_cells() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    (row,) = re.findall(r"^\| `cells/` \| (.+) \|$", page, re.MULTILINE)
+    modules = {path.name for path in (ROOT / "cells").glob("*.py")} - {"__init__.py"}
+    assert modules == set(re.findall(r"`(\w+\.py)`", row.partition("Without a room")[2]))
+
+
+def test_a_cell_has_the_name_of_its_module_or_its_room() -> None:
+    for cell in (value for value in vars(declarations).values() if isinstance(value, Cell)):
+        assert isinstance(cell.wiring, str)
+        *rooms, module = cell.wiring.split(".")
+        assert rooms != ["cells"], f"{cell.name} is in no room"
+        name = rooms[-1] if module == "cell" else module.replace("_", "-")
+        assert OTHER_NAMES.get(cell.wiring, name) == cell.name
 
 
 @pytest.mark.parametrize("room", ["cells", "cmd", "statedb"])

@@ -32,6 +32,8 @@ PHRASES: Final[Mapping[str, str]] = {
     r"\b(is|are|was|becomes?) (another one|other ones)\b": "differs, has changed, is replaced",
     r"\b(every|each|no) other one\b": "no other Service, no other row ...",
     r"\bother ones\b": "others; new ones; the noun",
+    r"\bany other one\b": "any other number, field, test ...",
+    r"\bthe one before\b": "the last one; its predecessor; the former version",
     r"\bthe ones (that|which|of)\b": "the noun",
     r"\b[Ww]hoever\b|\b[Nn]obody\b|\b[Ss]omebody\b": "the peer, the operator, the reader ...",
     r'"""(Those|The ones?) (that|which|of|whose|among|in|with|without|beside)\b': "the noun",

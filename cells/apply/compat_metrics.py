@@ -8,10 +8,10 @@ from functools import partial
 from cells.apply.configuration_metrics import ConfigurationMetrics
 from cells.apply.loop import ApplyLog, ApplyLoop
 from cells.hive import Group
-from cells.node import ThisNode
 from cells.observability.compat_metrics import durations, translated
 from cells.observability.exposition import Collected
 from cells.observability.metrics import Metrics
+from cells.state.node import ThisNode
 from reconcilers.dialect import CompatMetrics, Dialect, MetricsContext, Session, extended
 from reconcilers.tables import IntentTables
 from resources.tables import Tables

@@ -16,8 +16,8 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.intent.cell import IntentLoop
 from cells.intent.dialect_failures import DialectFailures
-from cells.node import ThisNode
 from cells.speaker.sessions import Sessions
+from cells.state.node import ThisNode
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.report.status_rows import StatusRows
 from reconcilers.tables import IntentTables

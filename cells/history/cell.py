@@ -7,8 +7,8 @@ from cells.history.file import HistoryFile
 from cells.history.following import HistoryFollower
 from cells.history.log import HistoryLog
 from cells.hive import Wiring
-from cells.node import ThisNode
 from cells.options import HistoryOptions
+from cells.state.node import ThisNode
 
 
 def make_log(node: ThisNode, options: HistoryOptions) -> HistoryLog:

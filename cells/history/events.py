@@ -83,7 +83,7 @@ def _session(event: StateChanged, now: datetime) -> HistoryItem | None:
         )
     if not event.reason:
         return None
-    # Without the state: an attempt that fails as the one before is one more of these.
+    # Without the state: an attempt that fails as the last one did is one more of these.
     return HistoryItem(
         event_time=now,
         type="OCCURRED",

@@ -118,7 +118,7 @@ class HistoryLog:
 
 
 def _is_repeated(last: HistoryItem, item: HistoryItem) -> bool:
-    """Whether a change is the one before once more; changes that are only counted always are."""
+    """Whether a change repeats the last one; changes that are only counted always are."""
     return (last.type, last.changes, last.message, last.causes) == (
         item.type,
         item.changes,

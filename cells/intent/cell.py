@@ -19,12 +19,13 @@ from cells.hive import Group, Health, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
+from cells.intent.installed_routes import InstalledRoutes, installing
 from cells.intent.problem_log import ProblemLog
-from cells.node import ThisNode
 from cells.observability.metrics import Metrics, MetricsCollector
 from cells.sources.resources import ApplyTraceLinks, EventTraceLinks, SecretsNamespace
 from cells.state.claims import ClaimStore
 from cells.state.dialect_states import DialectStates
+from cells.state.node import ThisNode
 from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.intent.compiler import IntentCompiler
@@ -101,6 +102,7 @@ class IntentLoop:
         jobs: Jobs,
         trace_links: ApplyTraceLinks,
         bfd_runners: Group[BfdRunner],
+        installed: Group[InstalledRoutes],
     ) -> None:
         self._database = database
         self._tables = tables
@@ -110,6 +112,7 @@ class IntentLoop:
         self._node = node.name
         self._secrets_namespace = secrets_namespace.name
         self._dialects = dialects
+        self._installing = installing(installed)
         self._steps = steps
         self._claims = claims
         self._states = states
@@ -216,6 +219,7 @@ class IntentLoop:
             states=self._states.states,
             host_demand=self._host_demand,
             operator_in_process=bool(self._steps),
+            installing=self._installing,
             trace_links=self._event_links,
             bfd_off=self.bfd_off,
             on_error=_log_failed_dialect,

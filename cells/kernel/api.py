@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cells.api.model import KernelHopItem, KernelRouteItem, OriginItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, Query
 from cells.kernel.reachability import ReachabilityCheck
-from cells.node import ThisNode
+from cells.state.node import ThisNode
 from reconcilers.kernel.reasons import Reason
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.routing import Hop

@@ -16,6 +16,7 @@ from cells.hive.capabilities import NET_ADMIN, give_up
 from cells.hive.child_process import ChildProcess, stay_connected
 from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.lifecycle import Lifecycle
+from cells.intent.installed_routes import InstalledRoutes
 from cells.kernel.api import approve_action, kernel_route_resource
 from cells.kernel.following import (
     BestPathFollower,
@@ -57,23 +58,23 @@ def make_client() -> WriterClient:
     return WriterClient("waggle-agent")
 
 
+def make_installed_routes(dialects: Group[Dialect], options: FibOptions) -> InstalledRoutes:
+    """Return the dialects whose peers' routes are installed."""
+    return InstalledRoutes(options.installing(dialects))
+
+
 def make_kernel_routes(
     database: Database,
     intent_tables: IntentTables,
     client: WriterClient,
-    dialects: Group[Dialect],
+    installed: InstalledRoutes,
     options: FibOptions,
     trace_links: ApplyTraceLinks,
 ) -> KernelRoutes:
     """Return the reconciler."""
-    installing = set()
-    for dialect in dialects:
-        dialect.routes_installed = options.installs(for_that=dialect.wants_routes_installed)
-        if dialect.routes_installed:
-            installing.add(dialect.name)
 
     def installs(row: Instance) -> bool:
-        return row.dialect in installing
+        return row.dialect in installed.dialects
 
     return KernelRoutes(database, intent_tables, client, options, installs, causes=trace_links)
 
@@ -94,7 +95,7 @@ class Writer:
         health: Health,
         jobs: Jobs,
         lifecycle: Lifecycle,
-        dialects: Group[Dialect],
+        installed: InstalledRoutes,
     ) -> None:
         self._client = client
         self._kernel = kernel
@@ -116,7 +117,7 @@ class Writer:
         jobs.add("answers", self._watch_answers)
         # Hooks run in the opposite order: before the end of the job, and of the connection with it.
         lifecycle.append("goodbye", stop=self._goodbye)
-        self._dialects = dialects
+        self._installed = installed
         lifecycle.append("choice", start=self._log_choice)
 
     async def _run(self) -> None:
@@ -128,7 +129,7 @@ class Writer:
             )
 
     async def _log_choice(self) -> None:
-        log_choice(self._options.fib, [d.name for d in self._dialects if d.routes_installed])
+        log_choice(self._options.fib, sorted(self._installed.dialects))
 
     def _give_up_capability(self) -> None:
         """Leave CAP_NET_ADMIN to the writer: its keeper starts another writer that has it, too."""
@@ -213,7 +214,7 @@ def log_choice(fib: Fib, installing: Sequence[str]) -> None:
 
 WIRING = Wiring(
     provides=(make_kernel_routes,),
-    private=(make_client, KernelMetrics, ReachabilityCheck),
+    private=(make_installed_routes, make_client, KernelMetrics, ReachabilityCheck),
     invokes=(
         BestPathFollower,
         HostFollower,
@@ -225,6 +226,7 @@ WIRING = Wiring(
         Writer,
     ),
     contributes=(
+        make_installed_routes,
         provide(make_kernel_routes, as_=Reconciler),
         provide(KernelMetrics, as_=MetricsCollector),
         HostNeed,

@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Final
 
 from cells.api.resource import ApiResource
-from cells.hive import Group
-from reconcilers.dialect import Dialect
+from cells.intent.installed_routes import InstalledRoutes
 from reconcilers.kernel.options import FibOptions
 from reconcilers.tables import IntentTables, Json
 from resources.tables import Tables
@@ -21,7 +20,7 @@ def kernel_inputs_resource(
     database: Database,
     tables: Tables,
     intent: IntentTables,
-    dialects: Group[Dialect],
+    installed: InstalledRoutes,
     options: FibOptions,
 ) -> ApiResource:
     """Return the instances and peers of the node, its interfaces, and the options."""
@@ -33,7 +32,7 @@ def kernel_inputs_resource(
         snapshot = database.snapshot()
         inputs = KernelInputs(
             options=options,
-            installing=tuple(d.name for d in dialects if d.routes_installed),
+            installing=tuple(sorted(installed.dialects)),
             host=next(tables.host.all(snapshot), None),
             instances=tuple(intent.instances.all(snapshot)),
             peers=tuple(intent.peers.all(snapshot)),

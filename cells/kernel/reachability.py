@@ -19,8 +19,8 @@ import structlog
 from cells.hive import Health
 from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.signal import Signal
-from cells.node import ThisNode
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.api_server import Kubernetes
+from cells.state.node import ThisNode
 from reconcilers.intent.service_addresses.cluster_networks import networks_of_tables
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reachability import Target, targets

@@ -1,6 +1,6 @@
 """The operator cell: leader election, and the writes of the leader.
 
-`election` keeps the Lease, `source` is the kubernetes cell with the kinds that an operator reads,
+`election` keeps the Lease, `kubernetes` is the cell with the kinds that an operator reads,
 `cell` has the jobs, `in_process` the operator of an agent that reads manifests. The rules are in
 `reconcilers.operator` and `resources.kubernetes`.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from cells.hive import Group, Health
-from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
+from cells.sources.api_server import UNREAD_SECONDS, Kubernetes
 from reconcilers.dialect import Dialect
 from reconcilers.operator.abandoned import AbandonedObjects
 from resources.kubernetes import KubernetesError, Writer

@@ -31,6 +31,7 @@ from cells.hive.hive import Shutdown
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
+from cells.intent.installed_routes import InstalledRoutes
 from cells.intent.problem_log import ProblemLog
 from cells.observability.exposition import Collected
 from cells.observability.metrics import Metrics, MetricsCollector
@@ -46,7 +47,7 @@ from cells.operator.rivals import RivalSearch
 from cells.operator.service_events import ServiceEventsCheck
 from cells.operator.tested_versions import CompanionCheck
 from cells.options import OperatorOptions
-from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
+from cells.sources.api_server import UNREAD_SECONDS, Kubernetes
 from cells.sources.resources import EventTraceLinks, SecretsNamespace
 from reconcilers.dialect import Dialect, Operation, extended
 from reconcilers.kernel.options import FibOptions
@@ -97,6 +98,11 @@ def make_leadership(
     )
 
 
+def make_installed_routes(dialects: Group[Dialect], options: OperatorOptions) -> InstalledRoutes:
+    """Return the dialects whose peers' routes agents install, by the option that both have."""
+    return InstalledRoutes(FibOptions(fib=options.fib).installing(dialects))
+
+
 def make_runners() -> Runners:
     """Return the runners of an operator, which its jobs add."""
     return Runners()
@@ -121,12 +127,14 @@ class Operator:
         jobs: Jobs,
         trace_links: EventTraceLinks,
         runners: Runners,
+        installed: InstalledRoutes,
     ) -> None:
-        fib = FibOptions(fib=options.fib)
-        for dialect in dialects:
-            dialect.routes_installed = fib.installs(for_that=dialect.wants_routes_installed)
         self._planner = Planner(
-            database, dialects, secrets_namespace.name, report=options.status_report
+            database,
+            dialects,
+            secrets_namespace.name,
+            report=options.status_report,
+            installing=installed.dialects,
         )
         self._database = database
         self._trace_links = trace_links
@@ -336,7 +344,7 @@ def process_attributes(options: OperatorOptions) -> ProcessAttributes:
 
 
 WIRING = Wiring(
-    provides=(Owner, make_leadership, make_runners),
+    provides=(Owner, make_installed_routes, make_leadership, make_runners),
     invokes=(Operator, LeaderChecks),
     contributes=(
         provide(Operator, as_=MetricsCollector),

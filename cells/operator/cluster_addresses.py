@@ -15,7 +15,7 @@ from cells.apply.reconcile import Runners
 from cells.hive import Health
 from cells.operator.leader_check import MANAGER
 from cells.operator.owner import Owner
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.api_server import Kubernetes
 from reconcilers.dialect import Dialect
 from reconcilers.operator.cluster_addresses import ClusterAddressesReconciler
 from reconcilers.target import Outcome, Runner

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from cells.hive import Group, Wiring, provide
 from cells.intent.cell import IntentStep
+from cells.intent.installed_routes import InstalledRoutes, installing
 from cells.sources.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.operator import InProcessOperator, Planner
@@ -20,9 +21,16 @@ def make_operator(
     intent: IntentTables,
     dialects: Group[Dialect],
     secrets_namespace: SecretsNamespace,
+    installed: Group[InstalledRoutes],
 ) -> InProcessOperator:
     """Return the operator's part of the enabled dialects."""
-    planner = Planner(database, dialects, secrets_namespace.name, stored=False)
+    planner = Planner(
+        database,
+        dialects,
+        secrets_namespace.name,
+        stored=False,
+        installing=installing(installed),
+    )
     return InProcessOperator(database, intent, planner)
 
 

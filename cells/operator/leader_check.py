@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from cells.hive import Group
 from cells.hive.jobs import Jobs
 from cells.operator.election import Leadership
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.api_server import Kubernetes
 from resources.kubernetes import KubernetesError, Writer
 
 MANAGER: Final = "waggle-operator"

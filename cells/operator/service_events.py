@@ -21,7 +21,7 @@ from cells.operator.election import Leadership
 from cells.operator.leader_check import MANAGER
 from cells.options import OperatorOptions
 from cells.report.event_writes import EventWrites
-from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
+from cells.sources.api_server import UNREAD_SECONDS, Kubernetes
 from reconcilers.dialect import Dialect, ServiceAdvertisement, ServiceStatuses, extended
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.report.events import EventCorrelator

@@ -19,17 +19,17 @@ from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.intent.cell import IntentLoop
-from cells.node import ThisNode
 from cells.observability.metrics import MetricsCollector
 from cells.options import ReportOptions
 from cells.report.cluster_size import MANAGER, ClusterSize
 from cells.report.event_items import event_item
 from cells.report.event_writes import EventWrites
 from cells.report.node_objects import NodeObjectReport
+from cells.sources.api_server import Kubernetes
 from cells.sources.failing_job import Watch
-from cells.sources.kubernetes import Kubernetes
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
+from cells.state.node import ThisNode
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.report.events import EventCorrelator
 from reconcilers.report.occurrences import Occurrences

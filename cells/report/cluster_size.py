@@ -7,7 +7,7 @@ import contextlib
 import random
 
 from cells.hive.jobs import Jobs
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.api_server import Kubernetes
 from resources.core.kinds import NODE
 from resources.kubernetes import KubernetesError
 

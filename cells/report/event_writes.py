@@ -11,7 +11,7 @@ from reactivex.subject import Subject
 
 from cells.apply.outcomes import LogLine, OutcomeLog, failure_text, reason
 from cells.hive import Health
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.api_server import Kubernetes
 from reconcilers.report.event_objects import EventClient, EventObjects
 from reconcilers.report.events import EventCorrelator, Occurrence
 from reconcilers.target import Outcome, Runner

@@ -22,11 +22,11 @@ from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.intent.cell import IntentLoop
 from cells.intent.dialect_failures import DialectFailures
-from cells.node import ThisNode
 from cells.options import ReportOptions
 from cells.report.cluster_size import MANAGER, ClusterSize
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.api_server import Kubernetes
 from cells.speaker.sessions import Sessions
+from cells.state.node import ThisNode
 from reconcilers.dialect import Dialect, NodeObjectKind, WrittenObjects, extended
 from reconcilers.report.node_objects.compute_rows import NodeObjectRows
 from reconcilers.report.node_objects.objects import ReportedNodeObjects

@@ -8,17 +8,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from msgspec.structs import replace
 
 from cells.api.model import OriginItem, RouteItem
-from cells.node import ThisNode
 from cells.serve.ages import RouteAges
 from cells.serve.items import origin_item, route_item
 from cells.serve.peer_names import PeerNames
 from cells.serve.received import Decisions
 from cells.serve.routing import Chosen, SpeakerRouting
+from cells.state.node import ThisNode
 from reconcilers.tables import IntentTables
 from speaker.api import PeerStatus, RouteView, SpeakerPort
 from speaker.nlri import Family, prefix_to_wire
@@ -36,7 +35,7 @@ class AgentRouting(SpeakerRouting):
         intent: IntentTables,
         names: PeerNames,
     ) -> None:
-        super().__init__(speaker)
+        super().__init__(speaker, self._state_of_bfd)
         self._node = node.name
         self._database = database
         self._intent = intent
@@ -52,14 +51,10 @@ class AgentRouting(SpeakerRouting):
         """Return whether a peer is the wanted one, also by the object that configures it."""
         return self._names.chosen(peer, instance)
 
-    def peer_item(self, status: PeerStatus) -> dict[str, Any]:
-        """Return the item of a session, with the state of its BFD session."""
-        item = super().peer_item(status)
+    def _state_of_bfd(self, status: PeerStatus) -> str | None:
         snapshot = self._database.snapshot()
         session = self._intent.bfd_sessions.get(snapshot, (status.instance, status.name))
-        if session is not None:
-            item["bfd"] = session.state
-        return item
+        return None if session is None else session.state
 
     def received_items(
         self, status: PeerStatus

@@ -7,8 +7,8 @@ from typing import Final
 
 from cells.api.model import BfdIntervalsItem, BfdItem
 from cells.intent.cell import IntentLoop
-from cells.node import ThisNode
 from cells.serve.peer_names import PeerNames
+from cells.state.node import ThisNode
 from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
 from reconcilers.tables import IntentTables
 from statedb import Database

@@ -9,7 +9,6 @@ from cells.api.resource import ApiPlain, PlainError, Query
 from cells.dialects.cell import DialectCell
 from cells.hive import Wiring, provide
 from cells.hive.composition import Composition
-from cells.node import ThisNode
 from cells.serve.agent_resources import (
     BfdSessions,
     Explanations,
@@ -34,6 +33,7 @@ from cells.serve.received import AgentReceivedExplanations
 from cells.serve.routing import Routing
 from cells.serve.server import ApiServer
 from cells.serve.status import AgentStatus
+from cells.state.node import ThisNode
 from speaker.api import SpeakerPort
 
 

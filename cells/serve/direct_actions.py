@@ -1,8 +1,8 @@
 """Actions of a controller, answered without the HTTP library.
 
 A controller keeps a connection to the Unix socket, and sends each change as one small POST with the
-same few fields. A request is 150 calls in the library, whose code is in no cache after a pause: that
-takes half as long as the change with its UPDATEs (docs/performance.md).
+same few fields. In the library such a request is a stream, a URL, a route, a request and a response
+object, and after a pause their code is in no cache: that time is added to each change.
 
 What is answered here is one whole request, with fields that change nothing about it, for an action
 that waits for nothing. With anything else the library has the connection from then on: what is

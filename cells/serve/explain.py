@@ -10,9 +10,9 @@ from cells.api.model import ExplainItem
 from cells.api.resource import BadRequestError, NotFoundError
 from cells.hive import Group
 from cells.intent.cell import IntentLoop
-from cells.node import ThisNode
 from cells.serve.items import explain_item
 from cells.serve.peer_names import PeerNames
+from cells.state.node import ThisNode
 from reconcilers.bfd_session import UNKNOWN, UP
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import NothingFoundError, parse_target

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from cells.api.model import HostInstanceItem, HostItem, InterfaceItem, SupportItem
-from cells.node import ThisNode
+from cells.state.node import ThisNode
 from speaker.api import SpeakerPort
 
 TCP_MD5SIG: Final = 14

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cells.api.resource import NotFoundError
 from cells.intent.cell import IntentLoop
-from cells.node import ThisNode
+from cells.state.node import ThisNode
 from reconcilers.apply.passwords import Passwords
 from reconcilers.tables import IntentTables, Json
 from resources.tables import Tables

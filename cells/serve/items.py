@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from cells.api.model import ExplainItem, FamilyCount, OriginItem, RouteItem
+from cells.api.model import ExplainItem, FamilyCount, OriginItem, PeerMembers, RouteItem
 from speaker.api import NOT_ACCEPTED, CollectorStatus, FamilyStatus, PeerStatus, RouteView
 from speaker.nlri import prefix_to_text
 
@@ -32,27 +32,21 @@ INTERNAL: Final = frozenset(
 """Fields of a session that no answer has."""
 
 
-def peer_item(node: str, status: PeerStatus) -> dict[str, Any]:
+def peer_item(node: str, status: PeerStatus, bfd: str | None = None) -> dict[str, Any]:
     """Translate a session: its fields by their encoded names, without unknown and empty fields.
 
-    ``families`` are names; ``received`` and ``advertised`` have their counts while the session is
-    Established, ``stale`` numbers of routes that are kept during a restart of the peer.
+    ``bfd`` is the state of its BFD session, which the speaker does not have.
     """
+    members = PeerMembers(
+        bfd=bfd,
+        families=[str(family.family) for family in status.families],
+        received=list(_received(status.families)) if status.established else None,
+        advertised=list(_advertised(status.families)) if status.established else None,
+        stale=list(_stale(status.families)) or None,
+    )
     item: dict[str, Any] = {"node": node}
-    for name, value in _members(status, INTERNAL):
-        if name != "families":
-            item[name] = value
-            continue
-        item["families"] = [str(family.family) for family in status.families]
-        if status.established:
-            item["received"] = list(_received(status.families))
-            item["advertised"] = list(_advertised(status.families))
-        if stale := [
-            FamilyCount(family=str(family.family), routes=family.stale, reason=family.note or None)
-            for family in status.families
-            if family.stale
-        ]:
-            item["stale"] = stale
+    item.update(_members(status, INTERNAL))
+    item.update(_members(members, frozenset()))
     return item
 
 
@@ -62,13 +56,13 @@ def collector_item(node: str, status: CollectorStatus) -> dict[str, Any]:
 
 
 def _members(
-    status: PeerStatus | CollectorStatus, hidden: frozenset[str]
+    status: PeerStatus | CollectorStatus | PeerMembers, hidden: frozenset[str]
 ) -> Iterator[tuple[str, Any]]:
     for field in _fields(type(status)):
         value = getattr(status, field.name)
         if value is None or value == field.default or field.name in hidden:
             continue
-        if field.encode_name.endswith("Time"):
+        if field.encode_name.endswith("Time") and not isinstance(value, datetime):
             value = datetime.fromtimestamp(int(value), UTC)
         elif isinstance(value, float):
             value = round(value, 1)
@@ -100,6 +94,14 @@ def _advertised(families: Sequence[FamilyStatus]) -> Iterator[FamilyCount]:
                 routes=family.advertised,
                 left_out=family.left_out or None,
                 reason=family.note if family.left_out else None,
+            )
+
+
+def _stale(families: Sequence[FamilyStatus]) -> Iterator[FamilyCount]:
+    for family in families:
+        if family.stale:
+            yield FamilyCount(
+                family=str(family.family), routes=family.stale, reason=family.note or None
             )
 
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from cells.api.model import MetricItem
 from cells.api.resource import ApiResource, Query
-from cells.node import ThisNode
 from cells.observability.exposition import is_exposed
 from cells.observability.metrics import Metrics
+from cells.state.node import ThisNode
 
 SAMPLES_PER_SLICE: Final = 200
 

@@ -11,7 +11,7 @@ import msgspec
 
 from cells.api.model import PasswordItem
 from cells.api.resource import ApiAction, BadRequestError, UnavailableError
-from cells.node import ThisNode
+from cells.state.node import ThisNode
 from reconcilers.apply.passwords import Passwords
 from reconcilers.tables import IntentTables
 from resources.tables import Tables

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from cells.api.model import ReceivedExplainItem, RouteItem
 from cells.api.resource import NotFoundError
-from cells.node import ThisNode
 from cells.serve.items import origin_item, received_item
 from cells.serve.peer_names import PeerNames
 from cells.serve.routing import selected_families
+from cells.state.node import ThisNode
 from reconcilers.apply.received_verdict import NOT_ALLOWED, ReceivedDecision, decide, translated
 from reconcilers.model import Peer
 from reconcilers.tables import IntentTables

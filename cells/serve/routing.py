@@ -91,8 +91,12 @@ def routes_resource(routing: Routing) -> ApiResource:
 class SpeakerRouting:
     """`Routing` of a speaker."""
 
-    def __init__(self, speaker: SpeakerPort) -> None:
+    def __init__(
+        self, speaker: SpeakerPort, bfd_state: Callable[[PeerStatus], str | None] = lambda _: None
+    ) -> None:
+        """``bfd_state``: of the BFD session of a peer, where it has one."""
         self._speaker = speaker
+        self._bfd_state = bfd_state
 
     @property
     def node(self) -> str:
@@ -101,11 +105,10 @@ class SpeakerRouting:
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[dict[str, Any]]:
         """Return the sessions that match, by instance and name."""
-        return [self.peer_item(status) for status in self.sessions(peer, instance)]
-
-    def peer_item(self, status: PeerStatus) -> dict[str, Any]:
-        """Return the item of a session."""
-        return peer_item(self.node, status)
+        return [
+            peer_item(self.node, status, self._bfd_state(status))
+            for status in self.sessions(peer, instance)
+        ]
 
     def sessions(self, peer: str | None, instance: str | None) -> list[PeerStatus]:
         """Return the status of the sessions that match."""

@@ -17,8 +17,8 @@ from cells.api.model import (
 )
 from cells.hive import HealthTree, Level, Readiness
 from cells.intent.cell import IntentLoop
-from cells.node import ThisNode
 from cells.serve.routing import Routing
+from cells.state.node import ThisNode
 from reconcilers.dialect import ObjectStatus
 from reconcilers.intent.render import problems
 from reconcilers.model import Condition

@@ -21,8 +21,8 @@ from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
-from cells.node import ThisNode
 from cells.options import SnapshotOptions
+from cells.state.node import ThisNode
 from cells.state.state_files import LogLines, StateFile
 from resources.core.kinds import SECRET
 from resources.kubernetes import KubernetesSource, Reading

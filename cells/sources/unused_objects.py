@@ -1,7 +1,7 @@
 """The unused-objects cell: the objects of API dialects that are off, with the flag that reads them.
 
 The cells of the sources count: of manifests what is not read, of an API server what a list of a kind
-counts (`cells.sources.node_source`).
+counts (`cells.sources.kubernetes`).
 """
 
 from __future__ import annotations

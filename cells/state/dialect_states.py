@@ -16,7 +16,7 @@ import msgspec
 from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
-from cells.node import ThisNode
+from cells.state.node import ThisNode
 from cells.state.state_files import KeptValue, LogLines, StateDirectory
 from reconcilers.dialect import Dialect, StoredState, extended
 from resources.errors import INVALID_JSON

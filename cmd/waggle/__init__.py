@@ -5,7 +5,7 @@ arguments and imports nothing slow, and ``run(args)``, which returns the exit st
 `commands` are what several of them use: flags, requests, tables. They send requests to the agent
 or call the rooms below, and print; they make no decision about routes.
 
-The import of this package, before any other one, takes the current folder out of the import path, where
+The import of this package, before any other, takes the current folder out of the import path, where
 PYTHONPATH=. or python -m has put it: the names of our rooms are ordinary words, and a folder of
 manifests may be called ``resources``.
 """

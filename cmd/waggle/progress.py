@@ -1,7 +1,7 @@
 """Progress of a command that takes long, as one line on standard error that is erased again.
 
 Only a terminal has the line, and only after two seconds. Elsewhere the steps that a command reports
-itself (nodes of a plan) are lines, each of them at least two seconds after the one before.
+itself (nodes of a plan) are lines, each of them at least two seconds after the last line.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from cells.api.model import (
     API_VERSION,
     BfdItem,
     ErrorItem,
-    FamilyCount,
     Item,
     KernelRouteItem,
     RouteItem,
@@ -159,7 +158,7 @@ def item_types() -> dict[str, Any]:
         "CheckList": CheckItem,
         "ClearedList": model.ClearedItem,
         "PasswordList": model.PasswordItem,
-        "CollectorList": _status("CollectorItem", CollectorStatus, {}),
+        "CollectorList": _status("CollectorItem", CollectorStatus, Item),
         "DriftList": model.DriftItem,
         "EventList": model.EventItem,
         "ExplainList": model.ExplainItem,
@@ -173,19 +172,7 @@ def item_types() -> dict[str, Any]:
         "MessageList": MessageItem,
         "MetricList": model.MetricItem,
         "PageList": PageItem,
-        "PeerList": _status(
-            "PeerItem",
-            PeerStatus,
-            {
-                "bfd": str,
-                "families": list[str],
-                "received": list[FamilyCount],
-                "advertised": list[FamilyCount],
-                "stale": list[FamilyCount],
-                "source": str,
-                "statusTime": datetime,
-            },
-        ),
+        "PeerList": _status("PeerItem", PeerStatus, model.PeerMembers),
         "PlanList": NodePlan,
         "PrefixChangeList": model.PrefixChangeItem,
         "ProcessList": model.ProcessItem,
@@ -292,14 +279,16 @@ def _without_null(definition: Json) -> None:
                 member["anyOf"] = others
 
 
-def _status(name: str, status: type[msgspec.Struct], members: Mapping[str, Any]) -> type:
+def _status(name: str, status: type[msgspec.Struct], members: type[Item]) -> type:
     """Return the type of items that `cells.serve.items` makes of a status of the speaker."""
     from cells.serve.items import INTERNAL
 
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = [("node", str)]
     rename = {}
+    more = msgspec.structs.fields(members)
+    hidden = INTERNAL.union(field.name for field in more)
     for field in msgspec.structs.fields(status):
-        if field.name in INTERNAL or field.name in members:
+        if field.name in hidden:
             continue
         is_time = field.encode_name.endswith("Time")
         kind = datetime if is_time else field.type
@@ -307,7 +296,9 @@ def _status(name: str, status: type[msgspec.Struct], members: Mapping[str, Any])
         required = field.required and _is_present(field.type)
         fields.append((field.name, kind) if required else (field.name, kind, None))
         rename[field.name] = field.encode_name
-    fields += [(member, kind, None) for member, kind in members.items()]
+    for field in more:
+        fields.append((field.name, field.type, None))
+        rename[field.name] = field.encode_name
     name_of: Callable[[str], str] = lambda field: rename.get(field, field)  # noqa: E731
     return msgspec.defstruct(name, fields, rename=name_of, kw_only=True)
 

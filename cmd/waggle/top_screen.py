@@ -10,10 +10,13 @@ from cells.safe_text import escape
 from waggle import output
 from waggle.history import line
 from waggle.sessions import ESTABLISHED, reason, state_style
+from waggle.sessions import columns as columns_of_sessions
 
 Item = Mapping[str, Any]
 Line = tuple[str, str]
 """A line, and the name of its style: red, green, dim, head, or empty."""
+SHOWN: Final = ("PEER", "STATE", "SINCE")
+"""The columns of ``waggle peers`` that are the first ones here; numbers are sums and rates."""
 UNITS: Final = ("", "K", "M", "G", "T")
 
 
@@ -39,14 +42,19 @@ class Rates(NamedTuple):
 def lines(now: Reading, before: Reading, width: int, height: int, trouble: str = "") -> list[Line]:
     """Return the lines of the screen, none wider than it, and no more than it has."""
     sessions = sorted(now.sessions, key=_worst_first)
+    columns = {column.title: column.cell for column in columns_of_sessions(now.time)}
+    cells = [columns[title] for title in SHOWN]
     head: list[Line] = [(summary(now, before), "")]
     head.append((trouble, "red") if trouble else ("", ""))
     room = max(0, height - len(head) - 3)
     of_changes = min(len(now.changes), max(3, room // 3, room - len(sessions)))
     of_sessions = max(0, room - of_changes)
-    body = [(_columns("PEER", "STATE", "SINCE", "IN/s", "OUT/s", "QUEUE", "RECV", "SENT"), "head")]
+    body = [(_columns(*SHOWN, "IN/s", "OUT/s", "QUEUE", "RECV", "SENT"), "head")]
     rates = _rates(now, before)
-    body += [_session(item, rates, now.time) for item in sessions[:of_sessions]]
+    body += [
+        _session(item, rates[_identity(item)], [cell(item) for cell in cells])
+        for item in sessions[:of_sessions]
+    ]
     if len(sessions) > of_sessions:
         body[-1:] = [(f"... {len(sessions) - of_sessions + 1} more sessions", "dim")]
     body += [("", ""), ("LAST CHANGES".ljust(width), "head")]
@@ -119,13 +127,9 @@ def _worst_first(item: Item) -> tuple[Any, ...]:
     return (item["state"] == ESTABLISHED, queued, *output.peer_order(dict(item)))
 
 
-def _session(item: Item, rates: Mapping[tuple[str, str], Rates], time: datetime) -> Line:
-    rate = rates[_identity(item)]
-    since = output.age(output.read_time(item["sinceTime"]), time)
+def _session(item: Item, rate: Rates, shown: Sequence[str]) -> Line:
     text = _columns(
-        item["name"],
-        item["state"],
-        since,
+        *shown,
         _rate(rate.received),
         _rate(rate.sent),
         size(item.get("queuedOctets", 0)),
@@ -134,7 +138,7 @@ def _session(item: Item, rates: Mapping[tuple[str, str], Rates], time: datetime)
     )
     if why := reason(item):
         # In place of the rates, so that it is seen at 80 columns.
-        text = f"{_columns(item['name'], item['state'], since)}  {why}"
+        text = f"{_columns(*shown)}  {why}"
     style = state_style(item["state"])
     return text, "" if style == "green" else "red"
 

@@ -1,6 +1,6 @@
 """The flag ``--watch``: a command shows its answer again and again, until it is interrupted.
 
-On a terminal each answer replaces the one before. Elsewhere they follow one another: tables with an
+On a terminal each answer replaces the last one. Elsewhere they follow one another: tables with an
 empty line between, or JSON lines. An agent that does not answer is a line on standard error, and the
 command goes on, so that it outlives a restart of the agent.
 """

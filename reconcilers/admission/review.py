@@ -8,7 +8,7 @@ so that people can repair; a reference to what is not there yet (``unresolved``)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -65,10 +65,12 @@ class Reviewer:
         tables: Tables,
         dialects: Iterable[Dialect],
         secrets_namespace: str = "kube-system",
+        installing: Collection[str] = (),
     ) -> None:
+        """``installing``: the dialects whose peers' routes agents install in the kernel, by name."""
         self._db = db
         self._tables = tables
-        self._feeding = Feeding(dialects)
+        self._feeding = Feeding(dialects, installing)
         self._secrets_namespace = secrets_namespace
         self._reviewed = {
             kind.name: (kind, dialect, admission)

@@ -53,7 +53,7 @@ class PodCidrSource:
         """The tables with Cilium's pod CIDRs: Nodes and CiliumNodes."""
         return (self._tables.nodes, self._tables.of(CILIUM_NODE))
 
-    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
+    def affected(self, _table: Table[Any], changes: Sequence[Change[Any]], /) -> Iterable[Key]:
         """Return the nodes whose pod CIDRs may have changed, by Cilium's tables."""
         return [change.row.metadata.name for change in changes]
 
@@ -62,7 +62,7 @@ class PodCidrSource:
         names = (row.metadata.name for table in self.tables for row in table.all(snapshot))
         return dict.fromkeys(names)
 
-    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+    def object(self, _context: NodeContext, key: Key, /) -> ObjectRef:
         """Return the Node that has Cilium's pod CIDRs."""
         return ObjectRef("Node", "", cast("str", key))
 
@@ -105,7 +105,7 @@ class PodIpPoolSource:
         """Return the names of the CiliumPodIPPools that exist."""
         return (pool.metadata.name for pool in self._tables.of(POD_IP_POOL).all(snapshot))
 
-    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+    def object(self, _context: NodeContext, key: Key, /) -> ObjectRef:
         """Return the CiliumPodIPPool of a key."""
         return ObjectRef(pod_ip_pools.ADVERTISEMENT_TYPE, "", cast("str", key))
 
@@ -135,7 +135,7 @@ class InterfaceSource:
         """The tables of Cilium's interfaces: the kernel's, or a NodeNetwork's."""
         return (self._tables.host, self._tables.node_networks)
 
-    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Everything:  # noqa: ARG002
+    def affected(self, _table: Table[Any], _changes: Sequence[Change[Any]], /) -> Everything:
         """Return all interfaces: either of Cilium's tables has all of them in one row."""
         return EVERYTHING
 
@@ -151,10 +151,11 @@ class InterfaceSource:
 
     def contributions(
         self,
-        snapshot: Snapshot,  # noqa: ARG002
+        _snapshot: Snapshot,
         context: NodeContext,
         key: Key,
         rules: Sequence[RouteSet],
+        /,
     ) -> Iterator[Contributed]:
         """Yield the addresses of one interface that entries of Advertisements name."""
         device = context.host.device(cast("str", key))

@@ -36,7 +36,7 @@ class Admission(Extension, frozen=True):
     such nodes one is compiled for all. Without it each node is one group."""
     warnings: Callable[[Any, Any, Any], Iterable[str]] = _no_warning
     """Yields warnings about an object that is admitted, as sentences without their end, given its row
-    and the one before an update, or None."""
+    and, of an update, its former row; otherwise None."""
     without_effect: Callable[[Any, Snapshot], Iterable[Problem]] = _nothing
     """Yields a problem for each object, and each reference of one, that has no effect, for a check: a
     program that runs reports none, as objects may be of others, or not complete yet."""

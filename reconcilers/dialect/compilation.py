@@ -103,6 +103,8 @@ class NodeContext(msgspec.Struct, frozen=True):
     `Outcome`; at the start what `StoredState.restore` returns, or None."""
     merging_options: Options | None = None
     """The options of the dialect that this one feeds."""
+    routes_installed: bool = False
+    """True if routes that the dialect's peers announce are installed in the kernel."""
     for_operator: bool = False
     """True where the operator's part compiles what feeds another dialect, on every node in turn: there
     is no state then."""

@@ -55,7 +55,7 @@ class FeedConflicts(Protocol):
         """Add an accepted object of a dialect's feed; one of another dialect has no effect."""
         ...
 
-    def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
+    def against(self, ref: ObjectRef, /) -> Iterator[ObjectRef]:
         """Yield the accepted objects of a dialect's feed with which another one conflicts.
 
         An object may come twice.
@@ -95,7 +95,7 @@ class FeedRelations(Protocol):
         """The keys by which other objects of a dialect's feed refer to an object."""
         ...
 
-    def beside(self, environment: AbstractSet[ObjectRef]) -> FeedConflicts:
+    def beside(self, environment: AbstractSet[ObjectRef], /) -> FeedConflicts:
         """Return an empty set of accepted objects of a dialect's feed.
 
         ``environment`` are all that may be accepted: two objects may conflict only where a third one
@@ -103,7 +103,7 @@ class FeedRelations(Protocol):
         """
         ...
 
-    def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
+    def reasons(self, accepted: AbstractSet[ObjectRef], /) -> Iterator[tuple[ObjectRef, Reasons]]:
         """Yield why objects of a dialect's feed are not in effect, as far as the feed knows."""
         ...
 
@@ -116,18 +116,18 @@ class UnrelatedFeed:
     references: Mapping[ObjectRef, frozenset[Hashable]] = {}
     referents: Mapping[ObjectRef, frozenset[Hashable]] = {}
 
-    def beside(self, environment: AbstractSet[ObjectRef]) -> UnrelatedFeed:  # noqa: ARG002
+    def beside(self, _environment: AbstractSet[ObjectRef], /) -> UnrelatedFeed:
         """Return itself: objects of a dialect's feed without relations have no conflicts."""
         return self
 
     def accept(self, ref: ObjectRef) -> None:
         """Accept an object of a dialect's feed without relations: nothing to do."""
 
-    def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:  # noqa: ARG002
+    def against(self, _ref: ObjectRef, /) -> Iterator[ObjectRef]:
         """Yield no conflicts: the objects of the dialect's feed have no relations."""
         return iter(())
 
-    def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:  # noqa: ARG002
+    def reasons(self, _accepted: AbstractSet[ObjectRef], /) -> Iterator[tuple[ObjectRef, Reasons]]:
         """Yield no reasons: the objects of the dialect's feed have no relations."""
         return iter(())
 
@@ -166,13 +166,14 @@ class Feed:
 
     def translation(
         self,
-        snapshot: Snapshot,  # noqa: ARG002
+        _snapshot: Snapshot,
         objects: Objects,
-        others: Iterable[Any],  # noqa: ARG002
+        _others: Iterable[Any],
+        /,
     ) -> Translation | Slices[Translation]:
         """Translate the objects of a dialect's feed that are in effect, with the rules of their routes.
 
-        ``others`` are the rows of the dialect that is fed, of its own objects and of other feeds.
+        The last argument has rows of the dialect that is fed: of its own objects and of other feeds.
         """
         return Translation(list(self.units(objects)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import graphlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -32,8 +32,12 @@ class FeederError(Exception):
 class Feeding:
     """The dialects of a process, and which of them feeds which: the only place that joins them."""
 
-    def __init__(self, dialects: Iterable[Dialect]) -> None:
-        """Raises ValueError where dialects feed each other in a circle."""
+    def __init__(self, dialects: Iterable[Dialect], installing: Collection[str] = ()) -> None:
+        """``installing``: the names of dialects whose peers' routes are installed in the kernel.
+
+        Raises ValueError where dialects feed each other in a circle.
+        """
+        self._installing = installing
         self.dialects: Mapping[str, Dialect] = _feeders_first(dialects)
         """By name: a feeder precedes what it feeds, otherwise in the order of their names."""
         self._feeders = {
@@ -90,7 +94,10 @@ class Feeding:
                 feeds[feeder.name] = intent.feed
         merging = self.merging(dialect)
         return replace(
-            context, feeds=feeds, merging_options=None if merging is None else merging.options
+            context,
+            feeds=feeds,
+            merging_options=None if merging is None else merging.options,
+            routes_installed=dialect.name in self._installing,
         )
 
     def cluster_context(

@@ -65,8 +65,6 @@ class Dialect:
     def __init__(self, tables: Tables, options: Options) -> None:
         self.tables = tables
         self.options = options
-        self.routes_installed = False
-        """True if received routes are installed in the kernel: set before the first compilation."""
         self.sources: tuple[RouteSource, ...] = ()
         """The route sources; a subclass sets them, and does not change them later."""
 

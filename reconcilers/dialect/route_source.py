@@ -85,7 +85,7 @@ class RouteSource(Protocol):
         ...
 
     def affected(
-        self, table: Table[Any], changes: Sequence[Change[Any]]
+        self, table: Table[Any], changes: Sequence[Change[Any]], /
     ) -> Iterable[Key] | Everything:
         """Return the keys of a route source's objects that changes of a table may affect."""
         ...
@@ -94,12 +94,12 @@ class RouteSource(Protocol):
         """Return the keys of all objects of a route source that may contribute by these rules."""
         ...
 
-    def object(self, context: NodeContext, key: Key) -> ObjectRef:
+    def object(self, context: NodeContext, key: Key, /) -> ObjectRef:
         """Return the object that contributions of the route source name as their origin."""
         ...
 
     def contributions(
-        self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any]
+        self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any], /
     ) -> Iterator[Contributed | Rejected]:
         """Yield what one object of the route source contributes by these rules, and its problems.
 
@@ -119,6 +119,7 @@ class PrefixSource(RouteSource, Protocol):
         key: Key,
         rules: Sequence[Any],
         prefixes: AbstractSet[tuple[Family, bytes]],
+        /,
     ) -> Iterator[Contributed | Rejected]:
         """Yield a route source's `contributions` to these prefixes alone."""
         ...
@@ -170,7 +171,7 @@ class RowSource(Generic[T]):
         """The table of the kind, for any dialect's route source."""
         return (self._table,)
 
-    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
+    def affected(self, _table: Table[Any], changes: Sequence[Change[Any]], /) -> Iterable[Key]:
         """Return the changed rows of the kind by key, for any dialect's route source."""
         return [change.row.key for change in changes]
 
@@ -178,7 +179,7 @@ class RowSource(Generic[T]):
         """Return the keys of all rows of the kind, for any dialect's route source."""
         return [row.key for row in self._table.all(snapshot)]
 
-    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+    def object(self, _context: NodeContext, key: Key, /) -> ObjectRef:
         """Return the object of a row, for any dialect's route source."""
         namespace, name = cast("ObjectKey", key)
         return ObjectRef(self._kind.name, namespace, name)
@@ -205,9 +206,10 @@ class KindSource(RowSource[T]):
     def contributions(
         self,
         snapshot: Snapshot,
-        context: NodeContext,  # noqa: ARG002
+        _context: NodeContext,
         key: Key,
         rules: Sequence[Any],
+        /,
     ) -> Iterator[Contributed]:
         """Yield the addresses of one object that rules select, for any dialect's route source."""
         row = self._table.get(snapshot, key)

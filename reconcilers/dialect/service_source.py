@@ -57,7 +57,7 @@ class ServiceSource(ABC):
         """Return the keys of all Services of the source."""
         return (service.key for service in self._tables.services.all(snapshot))
 
-    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+    def object(self, _context: NodeContext, key: Key, /) -> ObjectRef:
         """Return the Service of the source."""
         namespace, name = cast("ObjectKey", key)
         return ObjectRef("Service", namespace, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import NodeContext, NodeIntent, Objects
 from reconcilers.frrk8s.in_effect import ObjectsOfNode
@@ -15,7 +15,7 @@ from reconcilers.frrk8s.passwords import Resolve, Resolved, password_of
 from reconcilers.frrk8s.route_sets import SOURCE, changed_objects
 from reconcilers.frrk8s.router_rows import NodeValues, neighbor_problems, rows
 from reconcilers.frrk8s.stored_state import State
-from reconcilers.frrk8s.unit_parts import Unit
+from reconcilers.frrk8s.unit_parts import KERNEL_ROUTES, Unit
 from reconcilers.model import ObjectRef, PasswordRef, Problem, SecretRef, ref_to
 from reconcilers.sliced_work import Pieces, Slices
 from resources.frrk8s.frrconfiguration import FRRConfiguration
@@ -25,6 +25,9 @@ from statedb import Snapshot
 
 if TYPE_CHECKING:
     from reconcilers.frrk8s.dialect import Frrk8sDialect
+
+WITH_KERNEL_ROUTES: Final = frozenset((KERNEL_ROUTES,))
+"""Reasons for which fields have an effect where received routes are installed."""
 
 
 def compile_node(
@@ -126,6 +129,7 @@ def given_objects(
         replaced,
         {**earlier, **held},
         named=not context.for_operator,
+        effective=WITH_KERNEL_ROUTES if context.routes_installed else frozenset(),
     )
 
 

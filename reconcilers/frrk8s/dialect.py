@@ -39,7 +39,7 @@ from reconcilers.frrk8s.router_rows import SortedPrefixes
 from reconcilers.frrk8s.selection import ObjectSelections
 from reconcilers.frrk8s.service_statuses import SERVICE_STATUSES
 from reconcilers.frrk8s.stored_state import STORED_STATE
-from reconcilers.frrk8s.unit_parts import KERNEL_ROUTES, Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import (
     Attributes,
     Contribution,
@@ -125,7 +125,7 @@ class Frrk8sDialect(Dialect):
         self.addresses = OfTables(
             [table], lambda snapshot, namespace: addresses_of_rows(table.all(snapshot), namespace)
         )
-        self.merger = Merger(self._has_effect)
+        self.merger = Merger()
         self._prepared: dict[ObjectKey, FRRConfiguration] = {}
         """The objects of the last `prepare`."""
         self.originated = SortedPrefixes()
@@ -134,10 +134,6 @@ class Frrk8sDialect(Dialect):
         self.node_state = NodeStateObject()
         self.session_states = SessionStateObjects()
         self.sources: tuple[RouteSource, ...] = (ConfiguredPrefixSource(),)
-
-    def _has_effect(self, reason: str) -> bool:
-        """True for fields that have an effect in this program, and not in all."""
-        return reason == KERNEL_ROUTES and self.routes_installed
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:

@@ -8,6 +8,7 @@ FRRConfigurations whose passwords are missing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 from reconcilers.dialect import Feed, FeedRelations, Objects, Outcome, Translated, Translation
@@ -62,6 +63,8 @@ class ObjectsOfNode(NamedTuple):
     """The units of the last good state."""
     named: bool = False
     """True if problems name the node, which are reported by it alone."""
+    effective: AbstractSet[str] = frozenset()
+    """Reasons for which fields are without effect elsewhere, and have one here."""
 
     def in_effect(self, pieces: Pieces) -> Slices[InEffect]:
         """Return the objects in effect on a node, in slices where they are many."""
@@ -90,7 +93,12 @@ class ObjectsOfNode(NamedTuple):
         translations = yield from self._translations(objects)
         units = [*self.own, *_units(translations.values())]
         merge = yield from self.merger.merge(
-            units, self.resolve, pieces, self.node, named=self.named
+            units,
+            self.resolve,
+            pieces,
+            self.node,
+            named=self.named,
+            effective=self.effective,
         )
         accepted = {unit.ref for unit in units}.union(*objects.values())
         problems = {name: feed.problems for name, feed in self.feeds.items()}
@@ -157,7 +165,7 @@ class ObjectsOfNode(NamedTuple):
         own, of_feeds = yield from self._reasons(result, relations, pieces)
         kept = [ref for ref in self.own if ref.ref in result.refs]
         kept = sorted([*kept, *_units(translations.values())], key=lambda unit: unit.age)
-        merge = yield from self.merger.united(kept, own, pieces)
+        merge = yield from self.merger.united(kept, own, pieces, self.effective)
         return self._result(merge, [*units, *added], result.refs, translations, objects, of_feeds)
 
     def _reasons(

@@ -20,7 +20,7 @@ class ConfiguredPrefixSource:
     name = SOURCE
     tables: tuple[Table[Any], ...] = ()
 
-    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
+    def affected(self, _table: Table[Any], _changes: Sequence[Change[Any]], /) -> Iterable[Key]:
         """Return no keys: a compilation returns the FRRConfigurations that have changed."""
         return ()
 
@@ -34,10 +34,11 @@ class ConfiguredPrefixSource:
 
     def contributions(
         self,
-        snapshot: Snapshot,  # noqa: ARG002
+        _snapshot: Snapshot,
         context: NodeContext,
         key: Key,
         rules: Sequence[RouteSet],
+        /,
     ) -> Iterator[Contributed]:
         """Yield the routes that one FRRConfiguration contributes to route sets."""
         origin = _origin(context, key)
@@ -49,11 +50,12 @@ class ConfiguredPrefixSource:
 
     def contributions_to(
         self,
-        snapshot: Snapshot,  # noqa: ARG002
+        _snapshot: Snapshot,
         context: NodeContext,
         key: Key,
         rules: Sequence[RouteSet],
         prefixes: AbstractSet[Prefix],
+        /,
     ) -> Iterator[Contributed]:
         """Yield the routes to some prefixes that one FRRConfiguration contributes to route sets."""
         origin = _origin(context, key)

@@ -8,7 +8,7 @@ rows that differ are written in one transaction, so that a change of a table is 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from types import MappingProxyType
@@ -68,6 +68,7 @@ class IntentCompiler:
         owners: Owners | None = None,
         states: Mapping[str, Any] = MappingProxyType({}),
         operator_in_process: bool = False,
+        installing: Collection[str] = (),
         host_demand: HostDemand | None = None,
         trace_links: TraceLinks | None = None,
         bfd_off: str = "",
@@ -77,6 +78,7 @@ class IntentCompiler:
         """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`).
 
         ``states`` belong to dialects, of an earlier process (`StoredState.restore`) or compiler.
+        ``installing`` are the names of dialects whose peers' routes are installed in the kernel.
         ``bfd_off`` is why this node has no BFD sessions; a problem of each peer that shall have one.
         ``on_error`` takes the name of a dialect that cannot be compiled, and the error; it is a
         problem as well. ``clock`` is monotonic, in seconds.
@@ -84,7 +86,7 @@ class IntentCompiler:
         self._db = db
         self._resources = resources
         self._intent = intent
-        self._feeding = Feeding(dialects)
+        self._feeding = Feeding(dialects, installing)
         self._dialects = self._feeding.dialects
         self._context = NodeContext(
             node, secrets_namespace, operator_in_process=operator_in_process

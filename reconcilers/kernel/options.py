@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -14,6 +15,18 @@ BGP_PROTOCOL: Final = 186
 """RTPROT_BGP of linux/rtnetlink.h."""
 LARGEST_NUMBER: Final = 0xFFFFFFFF
 Fib: TypeAlias = bool | Literal["auto"] | None
+
+
+class Installable(Protocol):
+    """A dialect, as far as the kernel's routes depend on it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the dialect."""
+
+    @property
+    def wants_routes_installed(self) -> bool:
+        """True if received routes belong into the kernel, by the dialect's API or options."""
 
 
 class FibOptions(Options, frozen=True):
@@ -101,6 +114,14 @@ class FibOptions(Options, frozen=True):
     def installs(self, *, for_that: bool) -> bool:
         """Return whether the options install routes of a dialect; ``for_that``: its API is for that."""
         return self.fib is True or (self.fib is not False and for_that)
+
+    def installing(self, dialects: Iterable[Installable]) -> frozenset[str]:
+        """Return the names of the dialects whose peers' routes the options install."""
+        return frozenset(
+            dialect.name
+            for dialect in dialects
+            if self.installs(for_that=dialect.wants_routes_installed)
+        )
 
     def __post_init__(self) -> None:
         """Check the table. Raises `InvalidOption`."""

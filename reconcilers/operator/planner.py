@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -48,13 +48,15 @@ class Planner:
         *,
         report: bool = True,
         stored: bool = True,
+        installing: Collection[str] = (),
     ) -> None:
         """If ``report`` is false, the plan removes the managed conditions of all objects.
 
         ``stored`` is False in a process without an API server (`ClusterContext.stored`).
+        ``installing`` are the dialects whose peers' routes agents install in the kernel, by name.
         """
         self._db = db
-        self._feeding = Feeding(dialects)
+        self._feeding = Feeding(dialects, installing)
         self._dialects = tuple(self._feeding.dialects.values())
         self._report = report
         self._context = ClusterContext(secrets_namespace, stored=stored)

@@ -170,7 +170,7 @@ class Neighbor(Struct, frozen=True):
     ] = None
     dynamic_asn: Annotated[
         Literal["internal", "external"] | None,
-        doc("internal: the AS number of the router. external: any other one."),
+        doc("internal: the AS number of the router. external: any other number."),
     ] = None
     local_asn: Annotated[
         Asn | None,

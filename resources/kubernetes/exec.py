@@ -30,12 +30,10 @@ ERROR_OCTETS: Final = 4096
 class CommandFailed(KubernetesError):  # noqa: N818  the name is the condition
     """The command ended with another status than 0, or could not be started."""
 
-    def __init__(self, status: int | None, message: str, error_output: str) -> None:
-        super().__init__(error_output or message)
+    def __init__(self, status: int | None, message: str) -> None:
+        super().__init__(message)
         self.status = status
         """Its exit status; None if it was not started."""
-        self.error_output = error_output
-        """The end of its standard error, without line ends."""
 
 
 class _Cause(Struct, frozen=True):
@@ -101,4 +99,4 @@ def _check(result: _Result, errors: bytes) -> None:
     codes = (decimal_number(c.message, 255) for c in causes if c.reason == "ExitCode")
     status = next((code for code in codes if code is not None), None)
     text = " ".join(errors.decode("utf-8", "replace").split())
-    raise CommandFailed(status, responses.excerpt(result.message.encode()), text)
+    raise CommandFailed(status, text or responses.excerpt(result.message.encode()))

@@ -9,7 +9,7 @@ WINDOW: Final = 300_000_000
 
 
 class RecentMaximum:
-    """The largest of the values that were noted in the present window and in the one before."""
+    """The largest of the values that were noted in the present window and in the last one."""
 
     __slots__ = ("_former", "_present", "_until")
 

@@ -2,7 +2,7 @@
 
 The slow path is `speaker.nlri.decode.decode_one_by_one`, with equal results and equal errors for
 every field (tests/speaker/nlri/test_nlri.py). A field of one prefix is returned as it is. A long
-field whose prefixes have equal lengths is cut by `struct` in one call, any other one of IPv4 by a
+field whose prefixes have equal lengths is cut by `struct` in one call, any other field of IPv4 by a
 regular expression that matches one prefix, in two thirds of the slow path's time (with the 129
 lengths of IPv6 it takes as long).
 """
@@ -64,7 +64,7 @@ def decode_prefixes(data: bytes, afi: int) -> list[bytes]:
             return list(_uniform_unpacker(size, count)(data))
     if afi == _IPV4:
         prefixes = _ipv4_splitter()(data)
-        # Nothing was skipped: each prefix begins where the one before ends.
+        # Nothing was skipped: each prefix begins where its predecessor ends.
         if len(b"".join(prefixes)) == len(data):
             return prefixes
     return decode_one_by_one(data, afi)

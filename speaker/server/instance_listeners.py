@@ -59,7 +59,6 @@ class InstanceListeners:
         self._devices = devices
         self._on_event = on_event
         self._instances: dict[str, _Instance] = {}
-        self._closing: set[asyncio.Task[None]] = set()
 
     def prepare(self, item: Input) -> None:
         """Apply a command to the listening sockets, before the core processes it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cells.sources import kubernetes
+from cells.sources import api_server
 from resources.kubernetes import Timeouts
 
 QUICK = Timeouts(
@@ -20,4 +20,4 @@ QUICK = Timeouts(
 
 def hurry(monkeypatch: pytest.MonkeyPatch, timeouts: Timeouts = QUICK) -> None:
     """Give these times to all sources that a kubernetes cell makes from here on."""
-    monkeypatch.setattr(kubernetes, "TIMEOUTS", timeouts)
+    monkeypatch.setattr(api_server, "TIMEOUTS", timeouts)

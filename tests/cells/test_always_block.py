@@ -22,7 +22,7 @@ from resources.kubernetes.feed import Feed
 from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
-from tests.cells.sources.test_kubernetes import levels
+from tests.cells.sources.test_api_server import levels
 from tests.support.apiserver import ApiServer
 from tests.support.wait import until
 

@@ -29,8 +29,8 @@ from speaker.engine import Engine
 from speaker.engine.inputs import RemovePeer, SetInstance, UpdateRoutes
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Role
 from tests.speaker.network import INSTANCE, Host, Network
-from waggle.commands.router.config import load
 from waggle.commands.router.reload import apply
+from waggle.router_config import load
 
 ROUTER, LEFT, RIGHT, BEHIND = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
 ROUTES = {

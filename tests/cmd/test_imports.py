@@ -154,8 +154,8 @@ def test_an_agent_imports_no_cell_that_is_off() -> None:
         *OF_OPERATOR_CELLS,
         *("cells.sources.manifests", "resources.manifests", "asyncinotify"),
         *(
+            "cells.sources.api_server",
             "cells.sources.kubernetes",
-            "cells.sources.node_source",
             "resources.kubernetes",
             "kubernetes_asyncio",
         ),
@@ -216,7 +216,7 @@ def test_an_agent_imports_structlog_without_rich() -> None:
 @pytest.mark.program
 def test_a_router_imports_neither_the_source_of_manifests_nor_a_dialect() -> None:
     """Its memory beside a full table is that of the speaker (docs/performance.md)."""
-    found = imported("import waggle.commands.router.program, waggle.commands.router.config.load")
+    found = imported("import waggle.commands.router.program, waggle.router_config.load")
     assert "resources.manifests.yamlfile" in found
     slow = SLOW - {"asyncio", "email", "http", "msgspec", "ssl", "urllib", "uvloop", "yaml"}
     assert {name.split(".")[0] for name in found} & slow == set()

@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-from cells.node import ThisNode
 from cells.observability.metrics import Metrics
 from cells.options import NodeOptions
 from cells.serve.metrics import metrics_resource
+from cells.state.node import ThisNode
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 

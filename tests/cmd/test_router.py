@@ -13,7 +13,7 @@ from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRu
 from speaker.iana import Role
 from speaker.nlri import IPV6_UNICAST
 from tests.cmd.router_process import MINIMAL, command, write
-from waggle.commands.router.config import ConfigError, load
+from waggle.router_config import ConfigError, load
 
 
 def test_the_example_is_valid() -> None:

@@ -18,8 +18,8 @@ from cells.unix_socket import UnixSocketError, bind
 from speaker.api import InstanceConfig, RouteView
 from speaker.server import Speaker
 from waggle.commands.router.api import api_socket
-from waggle.commands.router.config import INSTANCE
 from waggle.commands.router.program import NeighborBfd
+from waggle.router_config import INSTANCE
 
 NO_BFD = NeighborBfd(cast("Any", None), cast("Any", None))
 Client = Callable[..., Awaitable[dict[str, Any]]]

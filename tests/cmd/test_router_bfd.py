@@ -28,7 +28,7 @@ from speaker.api import PathDown, PeerConfig, StateChanged
 from speaker.bfd.session_values import Diagnostic, Key, SessionKey, Settings, State
 from tests.reconcilers.bfd.build import status_of
 from waggle.commands.router.bfd import WAITS, RouterBfd
-from waggle.commands.router.config import INSTANCE, load
+from waggle.router_config import INSTANCE, load
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\nbfdProfiles: {quick: {transmitInterval: 50}}\n"
 TOR = "{name: tor, address: 192.0.2.11, asn: 65001, bfd: %s}"

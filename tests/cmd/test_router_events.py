@@ -12,8 +12,8 @@ from speaker.nlri import IPV4_UNICAST
 from speaker.server import MemoryRelease
 from speaker.server.free_memory import IDLE_SECONDS, LARGE_SESSION_ROUTES
 from tests.support import looptime
-from waggle.commands.router.config import load
 from waggle.commands.router.program import Events
+from waggle.router_config import load
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from speaker.bfd.session_values import Key
 from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from waggle.__main__ import main
-from waggle.commands.router.config import Config, ConfigError, load
-from waggle.commands.router.config.file import INSTANCE
+from waggle.router_config import Config, ConfigError, load
+from waggle.router_config.file import INSTANCE
 
 WHOLE = """
 asn: 65000

@@ -9,18 +9,21 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
+from cells.apply.session_readings import SessionReadings
 from reconcilers.model import Peer, PrefixRule
 from tests.support.looptime import run
 from tests.support.wait import until
-from waggle.commands.router.config import load
 from waggle.commands.router.jobs import REPORT_SECONDS
 from waggle.commands.router.kernel import RouterKernel
+from waggle.router_config import load
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\nkernel: true\n"
 
 
 def test_next_hops_of_neighbours_are_resolved_until_the_file_has_them_no_more(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "router.yaml"
     path.write_text(f"{HEAD}neighbors: [{{address: 192.0.2.2, asn: 65001}}]\n")
@@ -30,6 +33,12 @@ def test_next_hops_of_neighbours_are_resolved_until_the_file_has_them_no_more(
     status = SimpleNamespace(instance="router", name="192.0.2.2", next_hops=("198.51.100.1",))
     speaker = SimpleNamespace(peers=lambda: [status])
 
+    def readings(*given: Any) -> None:  # noqa: ANN401
+        made.append(SessionReadings(*given))
+
+    made: list[SessionReadings] = []
+    monkeypatch.setattr("waggle.commands.router.kernel.SessionReadings", readings)
+
     async def scenario() -> None:
         kernel = RouterKernel(cast("Any", speaker), options, print)
 
@@ -38,7 +47,7 @@ def test_next_hops_of_neighbours_are_resolved_until_the_file_has_them_no_more(
             return [row.addresses for row in rows]
 
         kernel.configure(config)
-        reading = asyncio.create_task(kernel.readings._run())
+        reading = asyncio.create_task(made[0]._run())
         await until(lambda: next_hops() == [("198.51.100.1",)])
         reading.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -16,9 +16,9 @@ from speaker.nlri import prefix_to_text
 from tests.support.engine_speaker import EngineSpeaker
 from tests.support.wait import until
 from waggle.commands.router import redistribution
-from waggle.commands.router.config import Config, ConfigError, load
 from waggle.commands.router.redistribution import KernelOriginated
 from waggle.commands.router.reload import apply
+from waggle.router_config import Config, ConfigError, load
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\n"
 SOURCE = "{table: 198, protocol: 248, prefixes: [{prefix: 192.0.2.0/24, ge: 32, le: 32}]}"

@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from tests.support.engine_speaker import EngineSpeaker
-from waggle.commands.router.config import load
 from waggle.commands.router.program import _reload_at
 from waggle.commands.router.reload import apply
+from waggle.router_config import load
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\n"
 ROUTES = "originate: [10.1.0.0/16, 10.2.0.0/16]\n"

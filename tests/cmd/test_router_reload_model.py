@@ -31,8 +31,8 @@ from tests.cmd.reload_world import (
     picture,
     routes_in_use,
 )
-from waggle.commands.router.config import Config
-from waggle.commands.router.config.neighbor import Neighbor
+from waggle.router_config import Config
+from waggle.router_config.neighbor import Neighbor
 
 RUNS = int(os.environ.get("WAGGLE_MODEL_RUNS", "20"))
 SOON = 60.0

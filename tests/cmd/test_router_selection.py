@@ -11,7 +11,7 @@ from cells.serve.routing import SpeakerRouting, routes_resource
 from speaker.api import InstanceConfig, Limited, PeerConfig, RouteAttributes
 from tests.support.engine_speaker import EngineSpeaker
 from waggle.commands.router.api import _Names
-from waggle.commands.router.config import INSTANCE
+from waggle.router_config import INSTANCE
 
 ROUTER, TOR_1, TOR_2 = "192.0.2.1", "192.0.2.11", "192.0.2.12"
 SHARED = ("10.0.0.0/8", "2001:db8::/32")

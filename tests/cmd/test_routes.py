@@ -18,7 +18,7 @@ from tests.support.api import MadeUp, serving, session_item
 from waggle import output
 from waggle.__main__ import main
 from waggle.ask_agent import AgentError
-from waggle.commands.routes import _read_ahead
+from waggle.route_list import _read_ahead
 
 PEER = session_item(node="a", instance="default", name="tor-1", state="Established", families=[])
 ROUTES = [
@@ -100,7 +100,7 @@ def test_routes_of_each_peer_are_in_address_order(
 def test_a_long_answer_stays_in_the_order_of_the_agent(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("waggle.commands.routes.SORTED_ROUTES", 2)
+    monkeypatch.setattr("waggle.route_list.SORTED_ROUTES", 2)
     prefixes = ["10.3.0.0/24", "10.2.0.0/24", "10.1.0.0/24"]
     routes = [
         RouteItem(node="a", instance="i", peer="p", family="ipv4-unicast", prefix=prefix)

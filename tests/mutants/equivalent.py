@@ -81,7 +81,7 @@ EQUIVALENT: Final = (
         "of no colours: the layout asks whether it is true",
     ),
     Equivalent(
-        "cmd/waggle/commands/routes.py",
+        "cmd/waggle/route_list.py",
         "close = difflib.get_close_matches(word, (*tables, *FAMILIES), n=1)",
         ", n=1 -> (nothing)",
         "of more matches, too, only the first one is named",

@@ -14,10 +14,10 @@ import pytest
 
 from cells.api.model import ExplainItem
 from cells.hive import Group
-from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve.explain import AgentExplanations
 from cells.serve.peer_names import PeerNames
+from cells.state.node import ThisNode
 from reconcilers.compile_manifests import CompiledManifests, kinds_of
 from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
 from reconcilers.model import Peer

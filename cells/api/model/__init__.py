@@ -40,7 +40,13 @@ from cells.api.model.routes import (
     ReceivedExplainItem,
     RouteItem,
 )
-from cells.api.model.sessions import BfdIntervalsItem, BfdItem, ClearedItem, PasswordItem
+from cells.api.model.sessions import (
+    BfdIntervalsItem,
+    BfdItem,
+    ClearedItem,
+    PasswordItem,
+    PeerMembers,
+)
 
 __all__ = [
     "API_VERSION",
@@ -66,6 +72,7 @@ __all__ = [
     "OriginItem",
     "PartItem",
     "PasswordItem",
+    "PeerMembers",
     "PrefixChangeItem",
     "ProblemItem",
     "ProcessItem",

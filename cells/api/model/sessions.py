@@ -1,4 +1,4 @@
-"""Sessions in answers: BFD, passwords, and sessions that were reset."""
+"""Sessions in answers: members beside their status, BFD, passwords, and sessions that were reset."""
 
 from __future__ import annotations
 
@@ -7,6 +7,25 @@ from datetime import datetime
 import msgspec
 
 from cells.api.model.envelope import Item
+from cells.api.model.routes import FamilyCount
+
+
+class PeerMembers(Item, frozen=True, kw_only=True):
+    """The members of a session in answers that are no field of `speaker.api.PeerStatus`."""
+
+    bfd: str | None = None
+    """The state of its BFD session."""
+    families: list[str]
+    """By name; in a status they have counts."""
+    received: list[FamilyCount] | None = None
+    """While it is Established, as `advertised`."""
+    advertised: list[FamilyCount] | None = None
+    stale: list[FamilyCount] | None = None
+    """Routes that are kept during a restart of the peer."""
+    source: str | None = None
+    """The status object that it is read from, where no agent answers."""
+    status_time: datetime | None = None
+    """The last change of that object."""
 
 
 class BfdIntervalsItem(Item, frozen=True, kw_only=True):

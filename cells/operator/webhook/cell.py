@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
+from cells.intent.installed_routes import InstalledRoutes
 from cells.observability.listen_address import parse_address
 from cells.observability.metrics import CertificateHolder, MetricsCollector
 from cells.operator.election import Leadership
@@ -21,7 +22,7 @@ from cells.operator.owner import Owner
 from cells.operator.webhook.certificate import CertificateKeeper
 from cells.operator.webhook.server import WebhookServer
 from cells.options import WebhookOptions
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.api_server import Kubernetes
 from cells.sources.resources import SecretsNamespace
 from reconcilers.admission import Reviewer, Verdict
 from reconcilers.dialect import Admission, Dialect, extended
@@ -49,6 +50,7 @@ class Webhook:
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
+        installed: InstalledRoutes,
     ) -> None:
         host, port = parse_address(options.address or "", "--webhook")
         self._reviewed = {
@@ -58,7 +60,7 @@ class Webhook:
         }
         self._kubernetes = kubernetes
         self._reviews: Counter[tuple[str, str]] = Counter()
-        reviewer = Reviewer(database, tables, dialects, secrets_namespace.name)
+        reviewer = Reviewer(database, tables, dialects, secrets_namespace.name, installed.dialects)
         server = WebhookServer(host, port, reviewer, self._unready, self._observe)
         self._keeper = CertificateKeeper(
             server,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -60,11 +60,15 @@ class LastMerge:
         """The units of the last merge, whose result depends on them alone; None where it does not."""
         self.named: bool | None = None
         """Whether problems of that result name the node; None without any."""
+        self.effective: AbstractSet[str] = frozenset()
+        """Reasons for which fields have an effect in that result, and not everywhere."""
         self.result: Merge | None = None
 
-    def same(self, units: Sequence[Unit], *, named: bool) -> Merge | None:
+    def same(
+        self, units: Sequence[Unit], effective: AbstractSet[str], *, named: bool
+    ) -> Merge | None:
         """Return the result of the last merge, if it was of the same rows."""
-        if self.given is None or self.named not in (None, named):
+        if self.given is None or self.named not in (None, named) or self.effective != effective:
             return None
         if not identical(list(map(_row, units)), list(map(_row, self.given))):
             return None
@@ -166,9 +170,7 @@ class _Known(NamedTuple):
 class Merger:
     """Merges units; only units that changed since the last time are compiled and compared again."""
 
-    def __init__(self, has_effect: Callable[[str], bool] = lambda _: False) -> None:
-        """``has_effect``: whether fields that are without effect for this reason have one here."""
-        self._has_effect = has_effect
+    def __init__(self) -> None:
         self._compiled: dict[ObjectRef, list[_Known]] = {}
         """The last compilations of each object; several if it is fed in parts."""
         self._used: dict[ObjectRef, list[_Known]] = {}
@@ -187,20 +189,24 @@ class Merger:
         node: str = "",
         *,
         named: bool = False,
+        effective: AbstractSet[str] = frozenset(),
     ) -> Slices[Merge]:
         """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``).
 
         ``node`` has the nearest last merge; it has no effect on the result but for
-        the problems, which name it if it is ``named``.
+        the problems, which name it if it is ``named``. ``effective`` are reasons for which fields are
+        without effect elsewhere, and have one here.
         """
         # Taken out until it is complete: the operator's part of this process may merge the same node
         # between two slices, and a merge may end early.
         last = self._last.pop(node, None) or LastMerge()
-        if (result := last.same(units, named=named)) is not None:
+        if (result := last.same(units, effective, named=named)) is not None:
             for unit in units:
                 self._used.setdefault(unit.ref, [])
         else:
-            result = yield from self._merged(units, resolve, pieces, node, last, named=named)
+            result = yield from self._merged(
+                units, resolve, pieces, node, last, effective, named=named
+            )
         self._last[node] = last
         if len(self._last) > NODES:
             del self._last[next(iter(self._last))]
@@ -213,10 +219,11 @@ class Merger:
         pieces: Pieces,
         node: str,
         last: LastMerge,
+        effective: AbstractSet[str],
         *,
         named: bool,
     ) -> Slices[Merge]:
-        last.given = None
+        last.given, last.effective = None, effective
         # Units of one object are of one age.
         ordered = sorted(units, key=_ref)
         compiled = yield from self._compile_all(ordered, pieces)
@@ -232,8 +239,8 @@ class Merger:
             claims[unit.ref, number] = UnitClaims(parts, passwords)
         problems += yield from last.claims.replace(claims, pieces)
         reported = tuple(sorted(dict.fromkeys(problems)))
-        notes = tuple(self._unsupported(ordered, compiled))
-        partial = self._partial(ordered, compiled)
+        notes = tuple(_unsupported(ordered, compiled, effective))
+        partial = _partial(ordered, compiled, effective)
         # Passwords follow Secrets, all else depends on the units alone.
         given = None if [parts for parts in compiled if parts.passwords] else list(units)
         last.named = named if [parts for parts in compiled if parts.missing] else None
@@ -252,33 +259,19 @@ class Merger:
         return last.result
 
     def united(
-        self, units: Sequence[Unit], problems: Iterable[Problem], pieces: Pieces
+        self,
+        units: Sequence[Unit],
+        problems: Iterable[Problem],
+        pieces: Pieces,
+        effective: AbstractSet[str] = frozenset(),
     ) -> Slices[Merge]:
         """Unite the units that isolation accepts; ``problems`` concern the others."""
         compiled = yield from self._compile_all(units, pieces)
-        reported = (*sorted(dict.fromkeys(problems)), *self._unsupported(units, compiled))
-        partial = self._partial(units, compiled)
+        unsupported = _unsupported(units, compiled, effective)
+        reported = (*sorted(dict.fromkeys(problems)), *unsupported)
+        partial = _partial(units, compiled, effective)
         routers = yield from united(units, compiled, pieces)
         return Merge(routers, reported, tuple(units), partial)
-
-    def _unsupported(self, units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
-        """Return the fields without effect."""
-        return [
-            Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
-            for unit, parts in zip(units, compiled, strict=True)
-            for reason, error in parts.unsupported
-            if not unit.is_quiet and not self._has_effect(reason)
-        ]
-
-    def _partial(
-        self, units: Sequence[Unit], compiled: Sequence[Compiled]
-    ) -> tuple[tuple[ObjectRef, str], ...]:
-        return tuple(
-            (unit.ref, reason)
-            for unit, parts in zip(units, compiled, strict=True)
-            for reason, _ in parts.unsupported
-            if not self._has_effect(reason)
-        )
 
     def without_password(
         self, units: Sequence[Unit], resolve: Resolve
@@ -397,3 +390,26 @@ def _vrfs(units: Iterable[Unit]) -> dict[str, frozenset[Prefix]]:
             if vrf in imported:
                 vrfs[vrf] = vrfs.get(vrf, frozenset()) | prefixes
     return vrfs
+
+
+def _unsupported(
+    units: Sequence[Unit], compiled: Sequence[Compiled], effective: AbstractSet[str]
+) -> list[Problem]:
+    """Return the fields without effect."""
+    return [
+        Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
+        for unit, parts in zip(units, compiled, strict=True)
+        for reason, error in parts.unsupported
+        if not unit.is_quiet and reason not in effective
+    ]
+
+
+def _partial(
+    units: Sequence[Unit], compiled: Sequence[Compiled], effective: AbstractSet[str]
+) -> tuple[tuple[ObjectRef, str], ...]:
+    return tuple(
+        (unit.ref, reason)
+        for unit, parts in zip(units, compiled, strict=True)
+        for reason, _ in parts.unsupported
+        if reason not in effective
+    )

@@ -4,8 +4,8 @@ A rule is an index of objects: isolation adds them one after another and asks wi
 one conflicts; a check adds all, and returns their problems. Source: MetalLB internal/config/config.go.
 """
 
+from reconcilers.metallb.conflicts.advertisements import PREFERENCE
 from reconcilers.metallb.conflicts.all_conflicts import ObjectsBeside, conflicts
-from reconcilers.metallb.conflicts.preferences import PREFERENCE
 from reconcilers.metallb.conflicts.valid_objects import ValidObjects, differing_preferences
 
 __all__ = ["PREFERENCE", "ObjectsBeside", "ValidObjects", "conflicts", "differing_preferences"]

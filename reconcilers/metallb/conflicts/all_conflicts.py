@@ -7,11 +7,9 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Protocol
 
-from reconcilers.metallb.conflicts.aggregates import Aggregates
+from reconcilers.metallb.conflicts.advertisements import Aggregates, Preferences
 from reconcilers.metallb.conflicts.echo import Echo
-from reconcilers.metallb.conflicts.names_and_values import NamesAndValues
-from reconcilers.metallb.conflicts.overlaps import Overlaps
-from reconcilers.metallb.conflicts.preferences import Preferences
+from reconcilers.metallb.conflicts.shared_values import NamesAndValues, Overlaps
 from reconcilers.metallb.conflicts.valid_objects import MAX_COMPARED, ValidObjects
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef, Problem
@@ -21,15 +19,15 @@ from resources.metallb.objects import MetalLBObject
 class ConflictRule(Protocol):
     """One rule that objects may break together, and the accepted objects."""
 
-    def accept(self, ref: ObjectRef, row: MetalLBObject) -> None:
+    def accept(self, ref: ObjectRef, row: MetalLBObject, /) -> None:
         """Add a valid MetalLB object to the rule of a conflict."""
         ...
 
-    def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
+    def against(self, ref: ObjectRef, row: MetalLBObject, /) -> Iterator[ObjectRef]:
         """Iterate over the added objects with which another one breaks the rule of a conflict."""
         ...
 
-    def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
+    def problems(self, ref: ObjectRef, row: MetalLBObject, /) -> Iterator[Problem]:
         """Yield the conflicts of a valid object with others; of several each may yield the same.
 
         Called once all objects are accepted, for each of them in order.

@@ -11,8 +11,8 @@ import pytest
 
 from cells.api.resource import BadRequestError, NoBody
 from cells.kernel.api import approve_action, kernel_route_resource
-from cells.node import ThisNode
 from cells.options import NodeOptions
+from cells.state.node import ThisNode
 from reconcilers.kernel.writer.protocol_messages import Reason
 from reconcilers.model import ObjectRef, Peer
 from speaker.api import NO_PATHS, BestPathChange

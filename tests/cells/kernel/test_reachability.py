@@ -15,8 +15,8 @@ from cells.hive.health import HealthTree, Level
 from cells.kernel import reachability
 from cells.kernel.api import approve_action
 from cells.kernel.reachability import ReachabilityCheck, is_reached
-from cells.node import ThisNode
 from cells.options import NodeOptions
+from cells.state.node import ThisNode
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reachability import Target
 from resources.core import Node as KubernetesNode

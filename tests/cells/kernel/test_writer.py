@@ -13,11 +13,13 @@ from reactivex.subject import Subject
 from structlog.testing import capture_logs
 
 from cells.hive import HealthTree
+from cells.intent.installed_routes import InstalledRoutes
 from cells.kernel import cell
 from cells.kernel.cell import (
     ANSWER_POLL_SECONDS,
     GOODBYE_SECONDS,
     Writer,
+    make_installed_routes,
     make_kernel_routes,
 )
 from cells.sources.resources import ApplyTraceLinks
@@ -72,10 +74,15 @@ class Node:
         self.problems: list[str] = []
         self.sent: list[object] = []
         self.wanted_tables = SimpleNamespace(problems=lambda: self.problems)
-        self.dialects: list[SimpleNamespace] = []
         this = cast("Any", self)
         self.writer = Writer(
-            this, this, FibOptions(**options), self.health, this, this, cast("Any", self.dialects)
+            this,
+            this,
+            FibOptions(**options),
+            self.health,
+            this,
+            this,
+            InstalledRoutes(frozenset("ba")),
         )
 
     # The client, the jobs and the hooks
@@ -250,31 +257,29 @@ def test_the_choice_is_logged_at_the_start_with_the_dialects_whose_routes_are_in
     child: list[Child],
 ) -> None:
     node = Node(fib="auto")
-    node.dialects += [
-        SimpleNamespace(name="a", routes_installed=True),
-        SimpleNamespace(name="b", routes_installed=False),
-    ]
     with capture_logs() as logs:
         run(node.hooks["choice"]["start"]())
     (line,) = logs
-    assert (line["dialects"], line["fib"]) == ("a", "auto")
+    assert (line["dialects"], line["fib"]) == ("a,b", "auto")
 
 
 def test_routes_are_those_of_the_dialects_that_have_them_installed() -> None:
     def dialect(name: str, *, wants: bool) -> SimpleNamespace:
-        return SimpleNamespace(name=name, wants_routes_installed=wants, routes_installed=None)
+        return SimpleNamespace(name=name, wants_routes_installed=wants)
 
     dialects = [dialect("a", wants=True), dialect("b", wants=False)]
+    options = FibOptions(fib="auto")
+    installed = make_installed_routes(cast("Any", dialects), options)
+    assert installed.dialects == {"a"}
     database = Database()
     routes = make_kernel_routes(
         database,
         IntentTables(database),
         WriterClient("test"),
-        cast("Any", dialects),
-        FibOptions(fib="auto"),
+        installed,
+        options,
         ApplyTraceLinks(),
     )
-    assert [of.routes_installed for of in dialects] == [True, False]
     assert [routes._installs(cast("Any", of)) for of in map(row, ("a", "b"))] == [True, False]
 
 

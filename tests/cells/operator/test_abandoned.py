@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from cells.hive import Group, HealthTree
 from cells.operator.abandoned import POLL_INTERVAL_SECONDS, AbandonedObjectsCheck
-from cells.sources.kubernetes import UNREAD_SECONDS
+from cells.sources.api_server import UNREAD_SECONDS
 from reconcilers.dialect import Dialect, Unread
 from resources.core.kinds import NODE
 from resources.kubernetes import StatusError

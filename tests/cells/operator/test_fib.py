@@ -1,12 +1,18 @@
-"""Whether objects that accept routes are partially applied, as agents install the routes or do not."""
+"""Whether objects that accept routes are partially applied: dialects whose routes are installed."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
-from cells.hive import Cell, Group, Wiring, load
+from cells.hive import Cell, Wiring, load
 from cells.hive.hive import Hive
-from reconcilers.dialect import Dialect
+from cells.intent.cell import IntentLoop
+from cells.intent.installed_routes import InstalledRoutes
+from cells.operator import in_process
+from waggle_agent.__main__ import CELLS as AGENT_CELLS
 from waggle_operator.__main__ import CELLS
 
 
@@ -17,13 +23,42 @@ from waggle_operator.__main__ import CELLS
 def test_the_operator_takes_the_routes_of_dialects_as_installed(
     fib: str, installed: set[str]
 ) -> None:
-    found: list[Dialect] = []
+    given: list[frozenset[str]] = []
 
-    def look(dialects: Group[Dialect]) -> None:
-        found.extend(dialects)
+    def look(routes: InstalledRoutes) -> None:
+        given.append(routes.dialects)
 
     probe = Cell(name="probe", description="Looks.", wiring=Wiring(invokes=(look,)))
     cells = (*CELLS, probe)
     flags = {"--fib": fib, "enable_cell": ["frrk8s"], "--kubeconfig": "/nonexistent"}
     Hive(cells, load(cells, flags=flags))
-    assert {dialect.name for dialect in found if dialect.routes_installed} == installed
+    assert given == [installed]
+
+
+@pytest.mark.parametrize("fib", [True, False])
+def test_agents_compile_with_the_dialects_whose_routes_they_install(
+    fib: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: dict[str, object] = {}
+
+    def planner(*_: object, installing: object, **__: object) -> object:
+        return given.setdefault("operator", installing)
+
+    def look(loop: IntentLoop) -> None:
+        given["intent"] = loop._installing
+
+    monkeypatch.setattr(in_process, "Planner", planner)
+    monkeypatch.setattr(in_process, "InProcessOperator", lambda *_: SimpleNamespace(followed=()))
+    probe = Cell(name="probe", description="Looks.", wiring=Wiring(invokes=(look,)))
+    cells = (*AGENT_CELLS, probe)
+    flags = {
+        "--fib": str(fib).lower(),
+        "enable_cell": ["frrk8s"],
+        "--manifests": str(tmp_path),
+        "--node-name": "n1",
+    }
+    Hive(cells, load(cells, flags=flags))
+    installed = frozenset({"cilium", "frrk8s"} if fib else ())
+    assert given == {"operator": installed, "intent": installed}

@@ -20,7 +20,7 @@ from cells.hive.rounds import in_slices
 from cells.operator import service_events
 from cells.operator.service_events import ServiceEventsCheck
 from cells.options import OperatorOptions
-from cells.sources.kubernetes import UNREAD_SECONDS
+from cells.sources.api_server import UNREAD_SECONDS
 from reconcilers.dialect import Dialect, ServiceStatuses, Unread
 from reconcilers.report import service_events as rules
 from reconcilers.target import fleet

@@ -131,7 +131,7 @@ def settled(server: ApiServer) -> bool:
         and [one.get("bgpStatus") for one in statuses(server, "bgpsessionstates")]
         == ["Established"]
         and [one.get("result") for one in statuses(server, "configurationstates")] == ["Valid"]
-        # The first configuration that is written may be the one before the Secrets and peers.
+        # The first configuration that is written may be without the Secrets and peers.
         and [
             "password set" in one.get("runningConfig", "")
             for one in statuses(server, "frrnodestates")

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from cells.api.model import BfdIntervalsItem
-from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve.bfd import NO_PROFILE, AgentBfd, bfd_item
+from cells.state.node import ThisNode
 from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
 from reconcilers.tables import IntentTables
 from statedb import Database, Table

@@ -10,10 +10,10 @@ import pytest
 
 from cells.api.model import ClearedItem
 from cells.api.resource import NotFoundError
-from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve.clear import IN, OUT, RESET, TRIED, Clear, ClearPeers
 from cells.serve.peer_names import PeerNames
+from cells.state.node import ThisNode
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main

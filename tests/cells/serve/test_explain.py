@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from cells.api.model import ExplainItem
 from cells.api.resource import BadRequestError, NotFoundError
 from cells.hive import Group
-from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve.explain import AgentExplanations
 from cells.serve.peer_names import PeerNames
+from cells.state.node import ThisNode
 from reconcilers.bfd_session import BfdSession
 from reconcilers.intent.explain import NothingFoundError
 from reconcilers.model import ObjectRef, ReconcileStatus, RouteExplanation

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 from cells.api.model import ExplainItem, FamilyCount
 from cells.hive import Group
-from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve.agent_routing import AgentRouting
 from cells.serve.explain import AgentExplanations
 from cells.serve.peer_names import PeerNames
+from cells.state.node import ThisNode
 from reconcilers.model import ObjectRef, ReconcileStatus, RouteExplanation
 from speaker.nlri import prefix_to_wire
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows

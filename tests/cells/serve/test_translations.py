@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from cells.api.model import OriginItem
-from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve import host
 from cells.serve.bfd import bfd_item
 from cells.serve.host import AgentHost
 from cells.serve.items import explain_item, origin_item, received_item, route_item
 from cells.serve.received import explain_received_route
+from cells.state.node import ThisNode
 from reconcilers.apply.received_verdict import ReceivedDecision
 from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
 from reconcilers.model import ObjectRef, PrefixRule, RouteExplanation

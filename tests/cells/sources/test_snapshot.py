@@ -28,7 +28,7 @@ from resources.state_file import read, write
 from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
-from tests.cells.sources.test_kubernetes import levels, names
+from tests.cells.sources.test_api_server import levels, names
 from tests.reconcilers.build import peer_config
 from tests.resources.kubernetes.objects import advertisement, service
 from tests.support import kinds

@@ -15,7 +15,7 @@ from cells.api.client import at_socket
 from cells.dialects import cilium
 from cells.hive import Cell, load
 from cells.hive.hive import Hive
-from cells.sources import node_source
+from cells.sources import kubernetes
 from reconcilers.compile_manifests import OfflineSettings, compile_manifests
 from reconcilers.unused_objects import UnusedObjects
 from speaker.api import SpeakerPort
@@ -210,7 +210,7 @@ def put(server: ApiServer, *names: str) -> None:
 def test_objects_of_an_api_server_are_counted_by_lists_of_one_object(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_source, "POLL_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(kubernetes, "POLL_INTERVAL_SECONDS", 0.05)
 
     async def whole() -> None:
         async with ApiServer() as server:
@@ -237,7 +237,7 @@ def test_objects_of_an_api_server_are_counted_by_lists_of_one_object(
 def test_a_kind_that_may_not_be_counted_is_left_out_silently(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    monkeypatch.setattr(node_source, "POLL_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(kubernetes, "POLL_INTERVAL_SECONDS", 0.02)
 
     async def whole() -> None:
         async with ApiServer() as server:
@@ -257,8 +257,8 @@ def test_a_kind_that_may_not_be_counted_is_left_out_silently(
 def test_a_count_that_fails_is_repeated_and_keeps_what_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_source, "POLL_INTERVAL_SECONDS", 0.02)
-    monkeypatch.setattr(node_source, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(kubernetes, "POLL_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(kubernetes, "RETRY_SECONDS", 0.02)
 
     async def whole() -> None:
         async with ApiServer() as server:

@@ -47,7 +47,7 @@ def operate(
         chosen.append(in_effect(table.get(snapshot, ("", name)), of_node))
     beacons = [ref_to(BEACON, row) for row in table.all(snapshot)]
     lost = (Condition(ref, NO_NODE, ref.name not in nodes, "Checked") for ref in beacons)
-    outcome = frozenset(found.ref for found in chosen if found is not None)
+    outcome = frozenset(beacon.ref for beacon in chosen if beacon is not None)
     return api.ClusterIntent(conditions=tuple(lost), outcome=outcome)
 
 

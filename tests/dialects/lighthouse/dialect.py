@@ -76,5 +76,5 @@ class LighthouseDialect(api.Dialect):
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
         rows = self.tables.of(LIGHTHOUSE).all(snapshot)
-        found = (beacon_of(row, context.node) for row in rows if context.node in row.spec.nodes)
-        return api.NodeIntent(feed=api.Feed.of(found))
+        beacons = (beacon_of(row, context.node) for row in rows if context.node in row.spec.nodes)
+        return api.NodeIntent(feed=api.Feed.of(beacons))

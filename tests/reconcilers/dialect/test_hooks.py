@@ -4,18 +4,20 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import pytest
 import yaml
+from msgspec import Struct
 
 from cells.dialects.cell import DialectCell, agent_cell
 from cells.hive import Group
-from cells.operator.source import read_of_cluster
+from cells.operator.kubernetes import read_of_cluster
 from deploy import rbac
 from reconcilers import dialect as api
 from reconcilers.compile_manifests import kinds_of
@@ -238,6 +240,65 @@ def test_every_hook_and_every_extension_is_on_the_page() -> None:
     assert extensions
     shown = [f"`{one.__name__}({', '.join(one.__struct_fields__)})`" for one in extensions]
     assert [text for text in shown if text not in page] == []
+
+
+@pytest.mark.parametrize("intent", [api.NodeIntent, api.ClusterIntent])
+def test_every_field_of_an_intent_is_on_the_page(intent: type[Struct]) -> None:
+    page = (ROOT / "docs/dialects.md").read_text()
+    assert f"`{intent.__name__}({', '.join(intent.__struct_fields__)})`" in page
+
+
+def own_attributes(source: str) -> Iterator[str]:
+    """Yield the attributes that a module's classes declare, or set on ``self``."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                yield name
+            case ast.ClassDef(body=body):
+                for of_class in body:
+                    if isinstance(of_class, ast.AnnAssign) and isinstance(
+                        of_class.target, ast.Name
+                    ):
+                        yield of_class.target.id
+
+
+def set_from_outside(source: str, names: Collection[str]) -> Iterator[str]:
+    """Yield the assignments to attributes of these names of what is not ``self``."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(value=of, attr=name, ctx=ast.Store() | ast.Del()) if name in names:
+                if ast.unparse(of) not in {"self", "cls"}:
+                    yield ast.unparse(node)
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                if name in names:
+                    yield ast.unparse(node)
+
+
+def test_no_module_sets_an_attribute_of_a_dialect_from_outside() -> None:
+    """`compile` is a function of its arguments: what it depends on is in the contexts.
+
+    An attribute that no class declares is an error of mypy.
+    """
+    modules = [ROOT / "reconcilers/dialect/protocol.py"]
+    modules += (ROOT / "reconcilers").glob("*/dialect.py")
+    names = {name for path in modules for name in own_attributes(path.read_text())}
+    assert names >= {"tables", "options", "sources", "name", "kinds"}
+    places = [
+        f"{path.relative_to(ROOT)}: {text}"
+        for room in ("cells", "reconcilers")
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for text in set_from_outside(path.read_text(), names)
+    ]
+    assert places == []
+
+
+@pytest.mark.parametrize(
+    "text", ["dialect.sources = ()", "del dialect.sources", "setattr(dialect, 'sources', ())"]
+)
+def test_an_attribute_that_is_set_from_outside_is_found(text: str) -> None:
+    (place,) = set_from_outside(text, {"sources"})
+    assert place in text
+    assert list(set_from_outside(text.replace("dialect", "self"), {"other"})) == []
 
 
 def test_every_row_of_a_table_of_the_page_has_the_columns_of_its_head() -> None:

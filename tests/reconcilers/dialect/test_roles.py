@@ -61,9 +61,8 @@ OWN_FILES = {
     "kernel_routes last_good merge/merger merge/union one_object/neighbors one_object/routers "
     "one_object/session prefix_rules raw_config raw_redistribution "
     "redistribute_annotation router_rows unit_parts",
-    "metallb": "advertisement_rules conflicts/aggregates conflicts/all_conflicts conflicts/echo "
-    "conflicts/names_and_values conflicts/overlaps conflicts/preferences "
-    "conflicts/problem_texts conflicts/valid_objects feed findings "
+    "metallb": "advertisement_rules conflicts/advertisements conflicts/all_conflicts conflicts/echo "
+    "conflicts/shared_values conflicts/valid_objects feed findings "
     "pool_selection preferences_beside_frrk8s relations",
     "ovnk": "advertiser_annotations attached_networks changed_objects egress_ips errors evpn "
     "generate_node generated_text managed_bgp node_next_hops node_prefixes other_writer "

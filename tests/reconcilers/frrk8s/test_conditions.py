@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from reconcilers.dialect import NodeContext
 from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.operator import Planner
+from reconcilers.sliced_work import finish, sliced
 from resources.core.kinds import NODE
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -72,6 +75,30 @@ def test_what_is_wrong_has_its_reason() -> None:
         ("selector", "Accepted", "False", "Invalid"),
         ("unresolved", "Accepted", "False", "Unresolved"),
     ]
+
+
+def test_accepted_routes_are_applied_where_agents_install_them() -> None:
+    """By the contexts, not by the dialect: both answers alternate with one dialect."""
+    it = cluster(of("receives", neighbor(toReceive={"allowed": {"mode": "all"}})))
+    snapshot = it.db.snapshot()
+    for _ in range(2):
+        for installing, types in (
+            ((), ["Accepted", "PartiallyApplied"]),
+            (["frrk8s"], ["Accepted"]),
+        ):
+            planner = Planner(it.db, it.dialects, "kube-system", installing=installing)
+            operated = finish(planner.operate(snapshot))["frrk8s"]
+            assert sorted(condition.type for condition in operated.conditions) == types
+
+
+def test_a_node_has_no_problem_with_routes_that_it_installs() -> None:
+    it = cluster(of("receives", neighbor(toReceive={"allowed": {"mode": "all"}})))
+    dialect = it.dialects[1]
+    for _ in range(2):
+        for installed, categories in ((False, ["unsupported"]), (True, [])):
+            context = NodeContext("n0", routes_installed=installed)
+            intent = finish(sliced(dialect.compile(it.db.snapshot(), context)))
+            assert [problem.category for problem in intent.problems] == categories
 
 
 def test_an_object_of_another_namespace_does_not_count() -> None:

@@ -1,4 +1,4 @@
-"""What an instance originates changes in slices, each change after the one before."""
+"""What an instance originates changes in slices, each change after the last one."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ from waggle.commands.demo.lock import DemoLock, RunsAlreadyError
 from waggle.commands.demo.processes import Child
 from waggle.commands.demo.reasons import reasons
 from waggle.commands.demo.view import ReceivedRoute, Session, Snapshot, changes, line, screen
-from waggle.commands.router.config import ConfigError, load
 from waggle.dialects import DIALECTS
 from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, address_order, complain
+from waggle.router_config import ConfigError, load
 
 POLL_INTERVAL_SECONDS = 0.1
 """Between two reads of the router's state."""

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from resources.pages import reference
-from waggle import ask_agent, output
-from waggle.commands import peers, routes
+from waggle import ask_agent, output, route_list, session_list
 from waggle.output import (
     EXIT_ERROR,
     EXIT_NOT_FOUND,
@@ -26,7 +25,7 @@ from waggle.tables import Column
 from waggle.watching import add_watch_flag
 
 if TYPE_CHECKING:
-    from waggle.commands.router.config import ConfigError
+    from waggle.router_config import ConfigError
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -122,7 +121,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         listing = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         _add_where(listing)
         if name == "routes":
-            routes.add_arguments(listing, "available")
+            route_list.add_arguments(listing, "available")
         elif name == "peers":
             listing.add_argument("--peer", metavar="P", help="only this peer, by name or address")
             add_watch_flag(listing)
@@ -180,7 +179,7 @@ def _add_attributes(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the router or perform the action; returns the exit status."""
-    from waggle.commands.router.config import ConfigError, load
+    from waggle.router_config import ConfigError, load
 
     action = args.action or "run"
     if action == "check":
@@ -207,9 +206,9 @@ def run(args: argparse.Namespace) -> int:
     if args.socket is None:
         return _usage("--socket PATH is missing, or -c FILE with apiSocket", action)
     if action == "peers":
-        return peers.run(args)
+        return session_list.run(args)
     if action == "routes":
-        return routes.run(args)
+        return route_list.run(args)
     from waggle.commands.router import actions
 
     return actions.run(action, args)
@@ -227,7 +226,7 @@ CHECKED_COLUMNS: Final = (
 
 def _check(path: Path, args: argparse.Namespace) -> int:
     """Check a configuration file; returns the exit status."""
-    from waggle.commands.router.config import ConfigError, load
+    from waggle.router_config import ConfigError, load
 
     is_data = args.output not in ("text", "table")
     try:

@@ -24,8 +24,8 @@ from speaker.api import InvalidConfig, PeerStatus, RouteAttributes, UnknownName
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import IPV4_UNICAST, Family
 from speaker.server import Speaker
-from waggle.commands.router.config import INSTANCE, route_to_wire
-from waggle.commands.router.config.file_values import with_key
+from waggle.router_config import INSTANCE, route_to_wire
+from waggle.router_config.file_values import with_key
 
 _to_wire: Final = functools.lru_cache(1024)(route_to_wire)
 """Cached: the text of an announced prefix returns in its withdrawal."""
@@ -89,25 +89,10 @@ def api_socket(
     return ApiSocket(path, paths.resources(), actions=paths.actions(), program="router")
 
 
-class RouterRouting(SpeakerRouting):
-    """`cells.serve.routing.Routing` of a router, with the states of BFD sessions."""
-
-    def __init__(self, speaker: Speaker, bfd: BfdSessions) -> None:
-        super().__init__(speaker)
-        self._bfd = bfd
-
-    def peer_item(self, status: PeerStatus) -> dict[str, Any]:
-        """Return the item of a session, with the state of its BFD session."""
-        item = super().peer_item(status)
-        for session in self._bfd.items(status.name, None):
-            item["bfd"] = session.state
-        return item
-
-
 class _Router(NamedTuple):
     """The router in answers: its router ID, which another file may change."""
 
-    routing: RouterRouting
+    routing: SpeakerRouting
 
     @property
     def name(self) -> str:
@@ -117,7 +102,7 @@ class _Router(NamedTuple):
 class _Names(NamedTuple):
     """The neighbours in requests, by name or address."""
 
-    routing: RouterRouting
+    routing: SpeakerRouting
 
     def check(self, peer: str | None, instance: str | None) -> None:
         if not self.routing.sessions(peer, instance):
@@ -136,7 +121,10 @@ class RouterApi:
         self._speaker = speaker
         self._bfd = bfd
         self._kernel = kernel
-        self._routing = RouterRouting(speaker, bfd)
+        self._routing = SpeakerRouting(speaker, self._bfd_state)
+
+    def _bfd_state(self, status: PeerStatus) -> str | None:
+        return next((session.state for session in self._bfd.items(status.name, None)), None)
 
     def resources(self) -> tuple[ApiResource, ...]:
         """Return what a GET reads."""

@@ -30,9 +30,9 @@ from resources.enumeration import enumerate_objects
 from speaker.api import DynamicPeerConfig, Event, PeerConfig
 from speaker.bfd.session_values import Key
 from speaker.server import Speaker
-from waggle.commands.router.config import INSTANCE, Config
 from waggle.commands.router.file_rows import FileRows
 from waggle.commands.router.jobs import RouterJobs, SessionEvents
+from waggle.router_config import INSTANCE, Config
 
 if TYPE_CHECKING:
     from cells.speaker.events import SpeakerEvents

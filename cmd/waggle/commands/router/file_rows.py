@@ -7,7 +7,7 @@ from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from speaker.api import PeerConfig, Policy
 from statedb import Database
-from waggle.commands.router.config import INSTANCE, Config
+from waggle.router_config import INSTANCE, Config
 
 
 class FileRows:

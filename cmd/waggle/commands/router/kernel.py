@@ -13,6 +13,7 @@ from cells.api.resource import ApiAction, ApiResource
 from cells.apply.reconcile import reconcile
 from cells.apply.session_readings import NextHopWriter, SessionReadings
 from cells.hive import Group
+from cells.intent.installed_routes import InstalledRoutes
 from cells.kernel.api import approve_action, kernel_route_resource
 from cells.kernel.cell import Writer
 from cells.kernel.following import (
@@ -23,10 +24,9 @@ from cells.kernel.following import (
     SessionFollower,
 )
 from cells.kernel.reachability import ReachabilityCheck
-from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.sources.host import HostNeed, HostWatch
-from reconcilers.dialect import Dialect
+from cells.state.node import ThisNode
 from reconcilers.intent.host_needs import HostDemand
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
@@ -34,9 +34,9 @@ from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.target.runner import Runner
 from speaker.api import Event
 from speaker.server import Speaker
-from waggle.commands.router.config import INSTANCE, Config
 from waggle.commands.router.file_rows import FileRows
 from waggle.commands.router.jobs import RouterJobs, SessionEvents
+from waggle.router_config import INSTANCE, Config
 
 if TYPE_CHECKING:
     from cells.speaker.events import SpeakerEvents
@@ -73,10 +73,10 @@ class RouterKernel:
         NextHopFollower(database, intent, speaker, kernel, jobs)
         SessionFollower(speaker, events, kernel, jobs)
         DeferralJob(database, intent, speaker, kernel, jobs)
-        dialects: Group[Dialect] = Group()
-        Writer(client, kernel, options, health, jobs, self._jobs.lifecycle, dialects)
+        installed = InstalledRoutes(frozenset())
+        Writer(client, kernel, options, health, jobs, self._jobs.lifecycle, installed)
         jobs.add("rounds", lambda: reconcile(runner, lambda: None))
-        self.readings = SessionReadings(speaker, events, (NextHopWriter(database, intent),), jobs)
+        SessionReadings(speaker, events, (NextHopWriter(database, intent),), jobs)
 
     def configure(self, config: Config) -> None:
         """Take the instance and the neighbours of a file."""

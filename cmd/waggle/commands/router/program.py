@@ -27,10 +27,10 @@ from speaker.api import (
 )
 from speaker.server import MemoryRelease, Speaker, abandon_memory, bound_collections, settle_memory
 from waggle.commands.router.api import api_socket
-from waggle.commands.router.config import Config, ConfigError, load
 from waggle.commands.router.redistribution import KernelOriginated
 from waggle.commands.router.reload import apply
 from waggle.output import complain
+from waggle.router_config import Config, ConfigError, load
 
 if TYPE_CHECKING:
     from cells.api.model import BfdItem

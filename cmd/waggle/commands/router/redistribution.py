@@ -11,7 +11,7 @@ from resources.host.redistributed import read, watch
 from speaker.api import RouteAttributes
 from speaker.nlri import Family
 from speaker.server import Speaker
-from waggle.commands.router.config import INSTANCE, Config
+from waggle.router_config import INSTANCE, Config
 
 RETRY_SECONDS: Final = 5.0
 REDISTRIBUTED: Final = RouteAttributes(origin=2)

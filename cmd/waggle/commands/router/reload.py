@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from speaker.api import DynamicPeerConfig, PeerConfig, RouteAttributes
 from speaker.nlri import Family
 from speaker.server import Speaker
-from waggle.commands.router.config import INSTANCE, Config
+from waggle.router_config import INSTANCE, Config
 
 ORIGINATED = RouteAttributes()
 AnyPeer = PeerConfig | DynamicPeerConfig

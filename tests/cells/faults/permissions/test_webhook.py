@@ -18,7 +18,7 @@ from aiohttp import web
 
 from cells.hive import Level
 from cells.operator import cell as operator_cell
-from cells.sources import kubernetes
+from cells.sources import api_server
 from tests.cells.faults.permissions.programs import (
     DIALECTS,
     FORBIDDEN,
@@ -47,7 +47,7 @@ async def hang(_: web.Request) -> web.StreamResponse:
 def test_a_kind_without_an_answer_stops_its_own_dialect_alone_in_the_operator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubernetes, "FIRST_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(api_server, "FIRST_ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(operator_cell, "UNREAD_SECONDS", 0.1)
 
     async def test(server: ApiServer) -> None:

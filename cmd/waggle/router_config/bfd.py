@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 from resources.schema import did_you_mean
 from speaker.api import BfdProfile
 from speaker.bfd.session_values import Key
-from waggle.commands.router.config.file_values import Value
+from waggle.router_config.file_values import Value
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=10, le=60000)]
 

@@ -8,7 +8,7 @@ import msgspec
 
 from reconcilers.kernel.options import FibOptions
 from resources.option_declarations import InvalidOption
-from waggle.commands.router.config.file_values import ConfigError, Value, key_of
+from waggle.router_config.file_values import ConfigError, Value, key_of
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=0xFFFFFFFF)]
 

@@ -17,11 +17,11 @@ from cells.safe_text import plain_reason
 from resources.schema import did_you_mean
 from speaker.api import DynamicPeerConfig, InvalidConfig, InvalidSecret, PeerConfig, Policy
 from speaker.rib.policy import InvalidTerm, compile_export
-from waggle.commands.router.config.bfd import BfdSettings
-from waggle.commands.router.config.file import Config, duplicates
-from waggle.commands.router.config.file_values import ConfigError, key_of, with_key
-from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
-from waggle.commands.router.policies import PolicyFile, PrefixList
+from waggle.router_config.bfd import BfdSettings
+from waggle.router_config.file import Config, duplicates
+from waggle.router_config.file_values import ConfigError, key_of, with_key
+from waggle.router_config.neighbor import EXPORTS, Neighbor
+from waggle.router_config.policies import PolicyFile, PrefixList
 
 MAX_PROBLEMS: Final = 50
 """Problems of one file that are listed."""

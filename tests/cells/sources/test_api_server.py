@@ -19,8 +19,8 @@ from cells.dialects import cilium
 from cells.dialects.cell import agent_cell
 from cells.hive import Level, load
 from cells.hive.hive import Hive
+from cells.sources.api_server import Kubernetes
 from cells.sources.feed_log import FeedLog
-from cells.sources.kubernetes import Kubernetes
 from reconcilers.dialect import Unread
 from resources.cilium.kinds import ADVERTISEMENT
 from resources.ingest import Ingest

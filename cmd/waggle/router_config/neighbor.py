@@ -22,8 +22,8 @@ from speaker.api import (
 from speaker.bfd.session_values import Key
 from speaker.iana import ROLES
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
-from waggle.commands.router.config.bfd import BfdSettings, NeighborBfd, bfd_key, bfd_profile
-from waggle.commands.router.config.file_values import Asn, Port, Value, parse_family
+from waggle.router_config.bfd import BfdSettings, NeighborBfd, bfd_key, bfd_profile
+from waggle.router_config.file_values import Asn, Port, Value, parse_family
 
 
 def _family(key: str, text: str) -> Family:

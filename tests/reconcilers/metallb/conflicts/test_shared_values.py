@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcilers.metallb.conflicts import ValidObjects
-from reconcilers.metallb.conflicts.overlaps import Overlaps
+from reconcilers.metallb.conflicts.shared_values import Overlaps
 from tests.reconcilers.metallb.objects import pool, rows
 
 PREFIXES = st.builds(

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from cells import node
 from cells.hive import SettingError
-from cells.node import ThisNode, process_attributes, process_resource
 from cells.options import NodeOptions
+from cells.state import node
+from cells.state.node import ThisNode, process_attributes, process_resource
 
 
 def test_the_name_of_the_node_is_the_setting_or_the_host_name_in_lower_case(

@@ -22,13 +22,13 @@ from speaker.api import (
 )
 from speaker.bfd.session_values import Key
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
-from waggle.commands.router.config.bfd import BfdSettings
-from waggle.commands.router.config.bmp import Bmp
-from waggle.commands.router.config.file_values import Asn, ConfigError, Port, Value, with_key
-from waggle.commands.router.config.kernel import Kernel
-from waggle.commands.router.config.kernel_source import KernelSource
-from waggle.commands.router.config.neighbor import Neighbor
-from waggle.commands.router.policies import PolicyFile, PrefixList, check_prefixes
+from waggle.router_config.bfd import BfdSettings
+from waggle.router_config.bmp import Bmp
+from waggle.router_config.file_values import Asn, ConfigError, Port, Value, with_key
+from waggle.router_config.kernel import Kernel
+from waggle.router_config.kernel_source import KernelSource
+from waggle.router_config.neighbor import Neighbor
+from waggle.router_config.policies import PolicyFile, PrefixList, check_prefixes
 
 INSTANCE = "router"
 

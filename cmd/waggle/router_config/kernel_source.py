@@ -10,8 +10,8 @@ from reconcilers.model import PrefixRule
 from reconcilers.redistribution import Redistribution
 from resources.host import BGP_PROTOCOL, KernelTable
 from speaker.nlri import prefix_to_wire
-from waggle.commands.router.config.file_values import Value
-from waggle.commands.router.policies import PrefixList, PrefixRange, check_prefixes
+from waggle.router_config.file_values import Value
+from waggle.router_config.policies import PrefixList, PrefixRange, check_prefixes
 
 LOCAL_TABLE = 255
 

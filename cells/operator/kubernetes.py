@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cells.hive import Group, Wiring, provide
 from cells.observability.metrics import CertificateHolder, MetricsCollector
-from cells.sources.kubernetes import Kubernetes, make_access, make_source
+from cells.sources.api_server import Kubernetes, make_access, make_source
 from cells.sources.referenced_secrets import ReferencedSecrets, SecretReaders
 from reconcilers.dialect import Dialect, SingleObject, extended
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR

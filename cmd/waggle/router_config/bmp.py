@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from speaker.api import BMP_PORT, BmpCollector, InvalidConfig, Monitor
-from waggle.commands.router.config.file_values import ConfigError, Value
+from waggle.router_config.file_values import ConfigError, Value
 
 
 class CollectorFile(Value, frozen=True):

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from resources.manifests.yamlfile import YamlError, parse_yaml
-from waggle.commands.router.config.file import Config
-from waggle.commands.router.config.file_values import ConfigError
-from waggle.commands.router.config.problems import problems
+from waggle.router_config.file import Config
+from waggle.router_config.file_values import ConfigError
+from waggle.router_config.problems import problems
 
 MAX_FILE = 64 * 1024 * 1024
 """Octets."""

@@ -12,7 +12,7 @@ import msgspec
 
 from speaker.api import Match, Policy, PrefixRule, Set, Term
 from speaker.rib.policy import PrefixList as CompiledPrefixes
-from waggle.commands.router.config.file_values import parse_family
+from waggle.router_config.file_values import parse_family
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
 _ORIGINS = {"igp": 0, "egp": 1, "incomplete": 2}
