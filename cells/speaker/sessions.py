@@ -119,11 +119,7 @@ class Sessions:
             )
             for status in statuses
         ]
-        changed = [
-            row
-            for row in rows
-            if self.table.get(snapshot, (row.instance, row.peer)) != row
-        ]
+        changed = [row for row in rows if self.table.get(snapshot, (row.instance, row.peer)) != row]
         if not changed:
             return
         with self._database.write(self.table) as txn:

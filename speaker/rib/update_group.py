@@ -115,10 +115,10 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
                 self._encode_add_path(family, changed.prefixes(), counts, all_paths)
             elif changed.best and self._counts is not None:
                 self._encode_changes(family, changed.best, batches, private)
-        early = () if initial is None else _addressed(initial.members, all_paths, {})
-        if self._counts is None:
-            return iter(early)
-        return chain(early, _addressed(self.members, batches + all_paths, private))
+        batches += all_paths
+        # Before its first member the group has no routes that changed.
+        sent = _addressed(() if self._counts is None else self.members, batches, private)
+        return sent if initial is None else chain(_addressed(initial.members, all_paths, {}), sent)
 
     def _counts_of(self, family: Family) -> dict[SourceSession, int]:
         """Return the exported prefixes of a family; before the first member, its own."""

@@ -11,7 +11,7 @@ import contextlib
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, cast
 
 from speaker.server import sockets, ttl_filter
@@ -171,35 +171,29 @@ class Connection(asyncio.BufferedProtocol):
             _pair(self._transport.get_extra_info("peername")),
         )
 
-    def write(self, parts: Iterable[bytes]) -> None:
+    def write(self, parts: Iterable[bytes | memoryview]) -> None:
         """Send octets; ``queued`` is called when some have to wait."""
         transport = self._transport
         if transport is None or self._closing:
             return
         for part in parts:
-            if len(part) <= CHUNK:
-                self._put(transport, part)
+            if len(part) > CHUNK:
+                self.write(_chunks(memoryview(part)))
+            elif self._paused:
+                self._queue.append(memoryview(part))
+                self._waiting += len(part)
             else:
-                view = memoryview(part)
-                for start in range(0, len(part), CHUNK):
-                    self._put(transport, view[start : start + CHUNK])
+                # Nothing waits in the transport, so a direct write keeps the order, at two thirds of
+                # the time. The descriptor of a closing transport may already belong to another socket.
+                try:
+                    sent = 0 if transport.is_closing() else os.write(self._descriptor, part)
+                except OSError:
+                    # The buffer is full, or the connection is lost: the transport handles both.
+                    sent = 0
+                if sent < len(part):
+                    transport.write(part[sent:] if sent else part)
         if self._paused:
             self._queued(self.number, self.queued)
-
-    def _put(self, transport: asyncio.Transport, part: bytes | memoryview) -> None:
-        if self._paused:
-            self._queue.append(memoryview(part))
-            self._waiting += len(part)
-            return
-        # Nothing waits in the transport, so a direct write keeps the order, at two thirds of the
-        # time. The descriptor of a closing transport may already belong to another socket.
-        try:
-            sent = 0 if transport.is_closing() else os.write(self._descriptor, part)
-        except OSError:
-            # The buffer is full, or the connection is lost: the transport handles both.
-            sent = 0
-        if sent < len(part):
-            transport.write(part[sent:] if sent else part)
 
     def close(self, *, abort: bool = False) -> None:
         """Close the connection after the queued octets, or at once with ``abort``.
@@ -231,6 +225,10 @@ class Connection(asyncio.BufferedProtocol):
             transport.abort()
             return
         transport.resume_reading()
+
+
+def _chunks(octets: memoryview) -> Iterator[memoryview]:
+    return (octets[start : start + CHUNK] for start in range(0, len(octets), CHUNK))
 
 
 def _pair(name: tuple[str, int] | tuple[str, int, int, int] | None) -> tuple[str, int]:

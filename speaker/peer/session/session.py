@@ -17,7 +17,6 @@ from speaker.message import KEEPALIVE, Notification, Open, decode_open
 from speaker.negotiated import Negotiated
 from speaker.peer.actions import Close, Write
 from speaker.peer.engine_context import EngineContext, Timer
-from speaker.peer.message_counts import TYPE_POSITION
 from speaker.peer.message_stream import MessageStream
 from speaker.peer.session.event_tables import ERROR_EVENT, EXPIRY_EVENT
 from speaker.peer.session.message_fault import message_fault
@@ -28,6 +27,9 @@ from speaker.peer.session.update_receiver import UpdateReceiver
 from speaker.peer.session_end import NO_ANSWER
 
 COLLISION_WAIT_SECONDS: Final = 5.0
+# For each UPDATE: a member of an enumeration takes several calls, a name of this module one step.
+_UPDATE: Final = int(MessageType.UPDATE)
+_ESTABLISHED: Final = State.ESTABLISHED
 
 
 @final
@@ -38,13 +40,13 @@ class Session:
         "_cease",
         "_context",
         "_control_received",
+        "_control_sent",
         "_early_keepalive",
         "_error",
         "connection",
         "interface_address",
         "left_by",
         "local",
-        "messages_sent",
         "negotiated",
         "notified",
         "open_received",
@@ -94,7 +96,6 @@ class Session:
         self.notified: tuple[Notification, bool] | None = None
         """The NOTIFICATION that ended the session, and whether it was sent."""
         self.timers.forget_negotiated()
-        self.messages_sent = 0
         self.updates_sent = 0
         self.queued = 0
         """Octets that wait to be sent."""
@@ -104,6 +105,7 @@ class Session:
         self.stream = MessageStream()
         self.updates = UpdateReceiver(self._context, self.timers)
         self._control_received = 0
+        self._control_sent = 0
 
     @property
     def where(self) -> tuple[str, str | None]:
@@ -114,6 +116,11 @@ class Session:
     def messages_received(self) -> int:
         """Messages of all types."""
         return self._control_received + self.updates.received
+
+    @property
+    def messages_sent(self) -> int:
+        """Messages of all types."""
+        return self._control_sent + self.updates_sent
 
     # ------------------------------------------------------- the state machine
 
@@ -320,16 +327,15 @@ class Session:
     def send(self, message: bytes) -> None:
         """Send one message."""
         if self.connection is not None:
-            self.messages_sent += 1
-            self.owner.messages.sent[message[TYPE_POSITION]] += 1
+            self._control_sent += 1
+            self.owner.messages.count_sent(message)
             self._context.out.append(Write(self.connection, (message,)))
 
     def send_updates(self, parts: tuple[bytes, ...], messages: int, prefixes: int) -> None:
         """Send UPDATEs that were encoded for a whole update group."""
         if self.connection is not None:
-            self.messages_sent += messages
             self.updates_sent += messages
-            self.owner.messages.sent[MessageType.UPDATE] += messages
+            self.owner.messages.updates_sent += messages
             self._context.out.append(Write(self.connection, parts, prefixes))
 
     def _notify(self, message: Notification, text: str | None = None) -> None:
@@ -375,11 +381,11 @@ class Session:
         updates = self.updates
         before = updates.received
         try:
-            if kind == MessageType.UPDATE and self.state is State.ESTABLISHED:
+            if kind == _UPDATE and self.state is _ESTABLISHED:
                 self.updates.receive(bodies)
             else:
                 self._control_received += 1
-                self.owner.messages.received[kind] += 1
+                self.owner.messages.count_received(kind)
                 self._control(kind, bodies[0])
         except NotificationError as error:
             self._fail(ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
@@ -391,7 +397,7 @@ class Session:
                 "internal error while handling a message",
             )
         finally:
-            self.owner.messages.received[MessageType.UPDATE] += updates.received - before
+            self.owner.messages.updates_received += updates.received - before
 
     def _control(self, kind: int, body: bytes) -> None:
         """Process any message but an UPDATE in Established. Raises `NotificationError`."""
