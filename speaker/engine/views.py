@@ -49,6 +49,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
     established = instance.established.get(peer)
     up = established is not None
     opened = session.peer_open
+    received, sent = peer.messages.by_type()
     return PeerStatus(
         instance=instance.name,
         name=config.name,
@@ -83,8 +84,8 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         messages_sent=session.messages_sent,
         updates_received=session.updates.received,
         updates_sent=session.updates_sent,
-        received_by_type=peer.messages.received,
-        sent_by_type=peer.messages.sent,
+        received_by_type=received,
+        sent_by_type=sent,
         queued_octets=session.queued,
         authentication=None if config.password is None else "TCP MD5",
         graceful_restart_time=(

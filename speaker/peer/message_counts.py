@@ -36,17 +36,10 @@ class MessageCounters:
         """Count a message that was not encoded for an update group."""
         self._sent[message[TYPE_POSITION]] += 1
 
-    @property
-    def received(self) -> MessageCounts:
-        """The messages that were received."""
-        return _by_type(self._received, self.updates_received)
-
-    @property
-    def sent(self) -> MessageCounts:
-        """The messages that were sent."""
-        return _by_type(self._sent, self.updates_sent)
-
-
-def _by_type(counts: list[int], more_updates: int) -> MessageCounts:
-    _, opens, updates, notifications, keepalives, refreshes = counts
-    return MessageCounts(opens, updates + more_updates, notifications, keepalives, refreshes)
+    def by_type(self) -> tuple[MessageCounts, MessageCounts]:
+        """Return the messages that were received, and those that were sent."""
+        # One call for both: of each peer whenever statuses are read.
+        _, opens, updates, *others = self._received
+        received = MessageCounts(opens, updates + self.updates_received, *others)
+        _, opens, updates, *others = self._sent
+        return received, MessageCounts(opens, updates + self.updates_sent, *others)
