@@ -37,7 +37,7 @@ class MessageCounters:
         self._sent[message[TYPE_POSITION]] += 1
 
     def by_type(self) -> tuple[MessageCounts, MessageCounts]:
-        """Return the messages that were received, and those that were sent."""
+        """Return the received messages, and the sent ones."""
         # One call for both: of each peer whenever statuses are read.
         _, opens, updates, *others = self._received
         received = MessageCounts(opens, updates + self.updates_received, *others)

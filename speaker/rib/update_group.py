@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from operator import attrgetter
 from typing import Final, Generic, TypeVar
 
 from speaker.nlri import Family
@@ -22,8 +21,6 @@ from speaker.rib.path import Path, SourceSession, same_export
 from speaker.rib.update_encoder import UpdateBatch, join_batches
 
 M = TypeVar("M", bound=GroupMember)
-
-_excluded: Final = attrgetter("exclude")
 
 
 class UpdateGroup(ExportedRoutes, Generic[M]):
@@ -433,7 +430,7 @@ def _addressed(
     """Yield the UPDATEs for each member: without its own routes, with its ``private`` UPDATEs."""
     if not batches and not private:
         return
-    special = {*map(_excluded, batches), *private}
+    special = {*[batch.exclude for batch in batches], *private}
     common = join_batches(batches)
     for member in members:
         source = member.source.session
