@@ -3,7 +3,7 @@
 Two agents read manifests, one after the other: one object with 100,000 prefixes that ten neighbours
 are sent, and 200 objects with 50 prefixes for two neighbours. Each change replaces the community of all
 routes. Printed are resident megabytes at first and after each change, once the agent is idle; the
-exit status is 1 if those after the last change exceed a goal.
+exit status is 1 if they exceed a goal after the last change.
 
 ``python -m bench.bench_object_memory [--only CASE] [--changes N] [--checkout DIRECTORY]``; another
 checkout runs its agent with its own ``.venv``
@@ -110,7 +110,7 @@ def measure(checkout: Path, objects: list[Object], changes: int) -> Iterator[flo
 
 
 def _write(path: Path, objects: list[Object], community: int) -> None:
-    """Replace a file by one whose objects have another community."""
+    """Replace a file: its objects have another community then."""
     for item in objects:
         for neighbor in item["spec"]["bgp"]["routers"][0]["neighbors"]:
             [advertised] = neighbor["toAdvertise"]["withCommunity"]
