@@ -16,30 +16,21 @@ TYPE_POSITION = 18
 class MessageCounters:
     """The messages of all connections of a peer since it was configured.
 
-    UPDATEs are counted apart from the types: there is one for each peer and change of a route.
+    UPDATEs of update groups, and received UPDATEs of Established sessions, are counted apart from the
+    types: there is one for each peer and change of a route.
     """
 
-    __slots__ = ("_received", "_sent", "updates_received", "updates_sent")
+    __slots__ = ("received", "sent", "updates_received", "updates_sent")
 
     def __init__(self) -> None:
-        self._received = [0] * LENGTH
+        self.received = [0] * LENGTH
         """By type (RFC 4271 section 4.1, RFC 2918)."""
-        self._sent = [0] * LENGTH
+        self.sent = [0] * LENGTH
         self.updates_received = 0
         self.updates_sent = 0
 
-    def count_received(self, kind: int) -> None:
-        """Count a message that is no UPDATE of an Established session."""
-        self._received[kind] += 1
 
-    def count_sent(self, message: bytes) -> None:
-        """Count a message that was not encoded for an update group."""
-        self._sent[message[TYPE_POSITION]] += 1
-
-    def by_type(self) -> tuple[MessageCounts, MessageCounts]:
-        """Return the received messages, and the sent ones."""
-        # One call for both: of each peer whenever statuses are read.
-        _, opens, updates, *others = self._received
-        received = MessageCounts(opens, updates + self.updates_received, *others)
-        _, opens, updates, *others = self._sent
-        return received, MessageCounts(opens, updates + self.updates_sent, *others)
+def message_counts(by_type: list[int], more_updates: int) -> MessageCounts:
+    """Return the counts of one direction as a value."""
+    _, opens, updates, notifications, keepalives, refreshes = by_type
+    return MessageCounts(opens, updates + more_updates, notifications, keepalives, refreshes)

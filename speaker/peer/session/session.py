@@ -17,6 +17,7 @@ from speaker.message import KEEPALIVE, Notification, Open, decode_open
 from speaker.negotiated import Negotiated
 from speaker.peer.actions import Close, Write
 from speaker.peer.engine_context import EngineContext, Timer
+from speaker.peer.message_counts import TYPE_POSITION
 from speaker.peer.message_stream import MessageStream
 from speaker.peer.session.event_tables import ERROR_EVENT, EXPIRY_EVENT
 from speaker.peer.session.message_fault import message_fault
@@ -326,7 +327,7 @@ class Session:
         """Send one message."""
         if self.connection is not None:
             self._control_sent += 1
-            self.owner.messages.count_sent(message)
+            self.owner.messages.sent[message[TYPE_POSITION]] += 1
             self._context.out.append(Write(self.connection, (message,)))
 
     def send_updates(self, parts: tuple[bytes, ...], messages: int, prefixes: int) -> None:
@@ -383,7 +384,7 @@ class Session:
                 self.updates.receive(bodies)
             else:
                 self._control_received += 1
-                self.owner.messages.count_received(kind)
+                self.owner.messages.received[kind] += 1
                 self._control(kind, bodies[0])
         except NotificationError as error:
             self._fail(ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
