@@ -103,7 +103,7 @@ class Session:
         """In OpenConfirm with the KEEPALIVE withheld, until a collision is resolved."""
         self._early_keepalive = False
         self.stream = MessageStream()
-        self.updates = UpdateReceiver(self._context, self.timers)
+        self.updates = UpdateReceiver(self._context, self.timers, self.owner.messages)
         self._control_received = self._control_sent = 0
 
     @property
@@ -377,8 +377,6 @@ class Session:
 
     def _messages(self, kind: int, bodies: Sequence[bytes]) -> None:
         # The fence of every message: an internal error costs this session, and is reported.
-        updates = self.updates
-        before = updates.received
         try:
             if kind == _UPDATE and self.state is _ESTABLISHED:
                 self.updates.receive(bodies)
@@ -395,8 +393,6 @@ class Session:
                 Notification.cease(CeaseSubcode.OUT_OF_RESOURCES),
                 "internal error while handling a message",
             )
-        finally:
-            self.owner.messages.updates_received += updates.received - before
 
     def _control(self, kind: int, body: bytes) -> None:
         """Process any message but an UPDATE in Established. Raises `NotificationError`."""
