@@ -10,13 +10,15 @@ from typing import Final
 from reconcilers.dialect import Candidate, Target
 from reconcilers.model import ObjectRef
 from reconcilers.prefixes import shared_bits
-from speaker.nlri import Family, prefix_to_text
+from speaker.nlri import Family, prefix_to_text, prefix_to_wire
 
 NEAREST: Final = 3
 NEAR_BITS: Final = 8
 """Leading bits that a prefix has to have in common with an unknown one to be named."""
 SLICE: Final = 50
 """Prefixes or names that are compared at once."""
+_NOTHING: Final = "nothing that "
+_HINT: Final = "; the nearest: "
 
 
 def nothing_found(
@@ -25,11 +27,45 @@ def nothing_found(
     """Return the sentence for an unknown target, with the nearest prefixes and names as hints."""
     every = itertools.chain.from_iterable(candidates)
     if target.prefix is None:
-        relation, near = "is called", (yield from _near_names(every, target))
+        near = yield from _near_names(every, target)
     else:
-        relation, near = "contains", (yield from _near_prefixes(every, *target.prefix))
-    nearest = f"; the nearest: {', '.join(near)}" if near else ""
-    return f"nothing that node {node} could advertise {relation} {target.text}{nearest}"
+        near = yield from _near_prefixes(every, *target.prefix)
+    return f"{_NOTHING}node {node}{_unknown(target)}{_hint(near)}"
+
+
+def nothing_on_nodes(sentences: Iterable[str], target: Target) -> str | None:
+    """Return one sentence in place of what `nothing_found` returned on several nodes.
+
+    Its hints are the nearest of all theirs. None where a sentence is about something else.
+    """
+    known: set[str] = set()
+    for sentence in sentences:
+        nothing, _, near = sentence.partition(_HINT)
+        if not (nothing.startswith(_NOTHING) and nothing.endswith(_unknown(target))):
+            return None
+        known.update(near.split(", ") if near else ())
+    if target.prefix is None:
+        spelled: dict[str, str] = {}
+        for text in sorted(known):
+            _, *namespace, name = text.split("/")
+            spelled[_spelling(target.namespace and "".join(namespace), name)] = text
+        wanted = _spelling(target.namespace, target.name)
+        nearest = [spelled[name] for name in difflib.get_close_matches(wanted, spelled, n=NEAREST)]
+    else:
+        family, nlri = target.prefix
+        wires = [prefix_to_wire(text)[1] for text in known]
+        ranked = sorted((-shared_bits(nlri, wire), wire) for wire in wires)
+        nearest = [prefix_to_text(family, wire) for _, wire in ranked[:NEAREST]]
+    return f"{_NOTHING}any node{_unknown(target)}{_hint(nearest)}"
+
+
+def _unknown(target: Target) -> str:
+    relation = "is called" if target.prefix is None else "contains"
+    return f" could advertise {relation} {target.text}"
+
+
+def _hint(near: Sequence[str]) -> str:
+    return f"{_HINT}{', '.join(near)}" if near else ""
 
 
 def _near_prefixes(

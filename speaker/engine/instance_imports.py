@@ -43,16 +43,8 @@ class InstanceImports:
         self._work = work
         self._links: dict[tuple[str, str], _Import] = {}
         """By the names of the importing and of the imported instance."""
-
-    @property
-    def imported(self) -> Iterator[Instance]:
+        self.imported: tuple[Instance, ...] = ()
         """The instances whose routes others import."""
-        for link in self._links.values():
-            yield link.origin
-
-    def __bool__(self) -> bool:
-        """Whether there are imports."""
-        return bool(self._links)
 
     def follow_configuration(self) -> None:
         """Apply the configuration of all instances, after that of one changed."""
@@ -74,6 +66,7 @@ class InstanceImports:
                 origin.outbound.loc.track_all_paths()
             if known.configure(origin, config):
                 self._work.add(known.import_all())
+        self.imported = tuple([link.origin for link in self._links.values()])
 
 
 @final

@@ -38,21 +38,19 @@ def emptied(tables: Iterable[dict[Any, Any]]) -> Steps:
 class SlicedWork:
     """The steps that are still to be performed, of all instances of an engine."""
 
-    __slots__ = ("_failover", "_left", "_report", "_rest", "_running", "_stopped")
+    __slots__ = ("_failover", "_left", "_report", "_rest", "_running", "_stopped", "pending")
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
         """``report`` is called with an error in a step, whose sequence ends."""
         self._failover: deque[Steps] = deque()
         self._rest: deque[Steps] = deque()
         self._report = report
+        self.pending = False
+        """Whether steps are left. An attribute: it is read after each input."""
         self._left = SLICE_UNITS
         """The units that are left until `renew`."""
         self._running = False
         self._stopped = False
-
-    def __bool__(self) -> bool:
-        """Whether steps are left."""
-        return bool(self._failover or self._rest)
 
     def add(self, steps: Steps, *, failover: bool = False) -> None:
         """Perform steps, the first of them now if the present slice has room.
@@ -61,12 +59,13 @@ class SlicedWork:
         """
         if not self._stopped:
             (self._failover if failover else self._rest).append(steps)
+            self.pending = True
             self._run()
 
     def renew(self) -> None:
         """Perform the next slice."""
         self._left = SLICE_UNITS
-        if self._failover or self._rest:
+        if self.pending:
             self._run()
 
     def stop(self) -> None:
@@ -74,6 +73,7 @@ class SlicedWork:
         self._stopped = True
         self._failover.clear()
         self._rest.clear()
+        self.pending = False
 
     def _run(self) -> None:
         if self._running:
@@ -94,3 +94,4 @@ class SlicedWork:
                     queue.popleft()
         finally:
             self._running = False
+            self.pending = bool(self._failover or self._rest)

@@ -27,9 +27,6 @@ class NlriFields:
         self.afi = afi
         self._decoded = decoded
 
-    def __len__(self) -> int:
-        return len(self.data)
-
     def __iter__(self) -> Iterator[Sequence[bytes]]:
         """Iterate over the prefixes of each field."""
         if self._decoded is not None:

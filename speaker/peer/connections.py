@@ -15,8 +15,10 @@ from speaker.message import Notification, Open
 from speaker.peer.actions import Close, SetTtl, Write
 from speaker.peer.collision import keep_outgoing
 from speaker.peer.engine_context import EngineContext, Timer
-from speaker.peer.session import COLLISION_WAIT_SECONDS, Session, SessionOwner
+from speaker.peer.session import Session, SessionOwner
 
+COLLISION_WAIT_SECONDS: Final = 5.0
+"""For how long a collision stays unresolved at most."""
 COLLISION: Final = Notification.cease(CeaseSubcode.CONNECTION_COLLISION_RESOLUTION)
 
 

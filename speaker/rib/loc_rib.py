@@ -269,9 +269,9 @@ class LocRib:
         prefixes = fast.announce_fields(paths, fields)
         if prefixes:
             self.revision += 1
-            return len(fields), prefixes
+            return len(fields.data), prefixes
         taken = 0
-        if len(fields) > 1:
+        if len(fields.data) > 1:
             for path in paths:
                 new = fast.announce_fields((path,), fields.part(taken, taken + 1))
                 if not new:

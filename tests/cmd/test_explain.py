@@ -107,7 +107,10 @@ def test_an_unknown_target_is_exit_4_and_an_invalid_one_exit_2(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", "192.0.2.9", "--socket", str(path)]) == 4
-    assert capsys.readouterr() == ("", "waggle explain: nothing has 192.0.2.9\n")
+    assert capsys.readouterr() == (
+        "",
+        "waggle explain: nothing that node n could advertise contains 192.0.2.9\n",
+    )
     assert main(["explain", "not/a/target", "--socket", str(path)]) == 2
     assert capsys.readouterr().err == "waggle explain: not/a/target is no target\n"
     assert main(["explain", "not/a/target", "--socket", str(path), "-o", "json"]) == 2

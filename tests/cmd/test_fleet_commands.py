@@ -273,6 +273,23 @@ def test_a_prefix_that_no_node_has_is_not_found_with_the_nearest_ones_of_all_nod
     )
 
 
+def test_a_target_that_no_node_could_advertise_has_one_sentence(
+    cluster: Cluster, run: Run, answer: Answer
+) -> None:
+    cluster.problems.clear()
+    words = ("explain", "192.0.2.0/24", "--all-nodes")
+    text = "nothing that any node could advertise contains 192.0.2.0/24"
+    assert run(*words)[2][0] == f"waggle explain: {text}"
+    done, given = answer(*words)
+    assert (done, given["items"]) == (4, [])
+    assert given["errors"] == [{"code": "NotFound", "message": text}]
+    # One node has its own sentence.
+    cluster.nodes = ["good"]
+    assert answer(*words)[1]["errors"][0]["message"] == (
+        "nothing that node n could advertise contains 192.0.2.0/24"
+    )
+
+
 def test_routes_of_a_prefix_that_flags_reject_on_all_nodes_are_counted(
     cluster: Cluster, run: Run
 ) -> None:

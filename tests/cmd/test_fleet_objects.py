@@ -256,8 +256,17 @@ def test_an_unknown_node_peer_or_target_is_named(ask: Ask, cluster: BackgroundAp
         4,
         f"no advertised route that contains 198.51.100.9; the nearest: {WEB}, {SHOP}",
     )
-    done, answer = ask("explain", "shop/none")
-    assert (done, answer["errors"][0]["code"]) == (4, "NotFound")
+    done, answer = ask("explain", "shop/wep")
+    rest = "could advertise is called shop/wep; the nearest: Service/shop/web, Service/shop/shop"
+    text = f"nothing that any node {rest}"
+    assert (done, answer["errors"]) == (4, [{"code": "NotFound", "message": text}])
+    done, answer = ask("explain", "shop/wep", "--node", NODE)
+    assert (done, answer["errors"][0]["message"]) == (4, f"nothing that node {NODE} {rest}")
+    done, answer = ask("explain", "198.51.100.8/31")
+    assert (done, answer["errors"][0]["message"]) == (
+        4,
+        f"nothing that any node could advertise contains 198.51.100.8/31; the nearest: {WEB}, {SHOP}",
+    )
     done, answer = ask("explain", "a/b/c/d")
     assert (done, answer["errors"][0]["code"]) == (2, "BadRequest")
 

@@ -154,7 +154,7 @@ class MadeUp:
             and instance in (None, item.instance)
         ]
         if not chosen:
-            raise NotFoundError(f"nothing has {target}")
+            raise NotFoundError(f"nothing that node n could advertise contains {target}")
         return iter([chosen])
 
     def explain_received(

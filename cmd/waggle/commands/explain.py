@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from waggle import ask_agent, kernel_routes, output, route_columns
-from waggle.dialects import Dialects
+from waggle.dialects import DIALECTS, Dialects
 from waggle.fleet.flags import add_fleet_flags, asks_cluster
 from waggle.intent_flags import add_intent_flags, given_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reconcilers.compile_manifests import CompiledManifests
     from reconcilers.dialect import Dialect
     from waggle.fleet.by_objects import ByObjects
+    from waggle.fleet.view import Searched
 
 
 def _object(name: str) -> Callable[[dict[str, Any]], str]:
@@ -220,6 +221,10 @@ def _show_fleet(args: argparse.Namespace) -> int:
             answer["items"] = [item for item in answer["items"] if _is_missing(item)]
         return answer
 
+    def absent(nodes: Searched) -> str | None:
+        unknown = nodes.unknown_peer(args.peer, args.instance)
+        return unknown or _unknown_target(args.target, nodes)
+
     columns = RECEIVED if args.received else COLUMNS
     view = FleetView(
         kind=kind,
@@ -227,7 +232,7 @@ def _show_fleet(args: argparse.Namespace) -> int:
         columns=lambda _: (NODE, *columns),
         order=order,
         empty="every route is advertised to every peer",
-        absent=lambda nodes: nodes.unknown_peer(args.peer, args.instance),
+        absent=absent,
         of_objects=None if args.received else of_objects,
         only_agents="no object of a cluster has received routes" if args.received else "",
         beside={
@@ -236,6 +241,22 @@ def _show_fleet(args: argparse.Namespace) -> int:
         },
     )
     return show_fleet(args, view)
+
+
+def _unknown_target(target: str | None, nodes: Searched) -> str | None:
+    """Return the sentence that none of several nodes has the target; None for that of one node."""
+    from reconcilers.dialect import explained_kinds
+    from reconcilers.intent.explain import parse_target
+    from reconcilers.intent.nearest_targets import nothing_on_nodes
+
+    if target is None or not nodes.missing or len(nodes.answers) < 2:
+        return None
+    # Agents of another version may know other kinds.
+    with contextlib.suppress(ValueError):
+        return nothing_on_nodes(
+            nodes.missing, parse_target(target, explained_kinds(DIALECTS.load()))
+        )
+    return None
 
 
 def _print(answer: dict[str, Any], errors: dict[str, str], args: argparse.Namespace) -> None:

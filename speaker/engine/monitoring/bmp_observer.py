@@ -223,7 +223,7 @@ class Exporter:
     @property
     def needs_work(self) -> bool:
         """Whether a slice is due."""
-        return bool(self.streaming) and any(station.ready for station in self.streaming)
+        return any(station.ready for station in self.streaming)
 
     @_fenced
     def work(self) -> None:

@@ -9,12 +9,11 @@
 * `update_receiver`: fast path for UPDATEs in Established
 """
 
-from speaker.peer.session.session import COLLISION_WAIT_SECONDS, Session
+from speaker.peer.session.session import Session
 from speaker.peer.session.session_owner import SessionOwner
 from speaker.peer.session.update_receiver import PlainUpdateHandler, RouteHandler
 
 __all__ = [
-    "COLLISION_WAIT_SECONDS",
     "PlainUpdateHandler",
     "RouteHandler",
     "Session",

@@ -27,7 +27,6 @@ from speaker.peer.session.session_timers import SessionTimers
 from speaker.peer.session.update_receiver import UpdateReceiver
 from speaker.peer.session_end import NO_ANSWER
 
-COLLISION_WAIT_SECONDS: Final = 5.0
 # For each UPDATE: a member of an enumeration takes several calls, a name of this module one step.
 _UPDATE: Final = int(MessageType.UPDATE)
 _ESTABLISHED: Final = State.ESTABLISHED
@@ -105,8 +104,7 @@ class Session:
         self._early_keepalive = False
         self.stream = MessageStream()
         self.updates = UpdateReceiver(self._context, self.timers, self.owner.messages)
-        self._control_received = 0
-        self._control_sent = 0
+        self._control_received = self._control_sent = 0
 
     @property
     def where(self) -> tuple[str, str | None]:

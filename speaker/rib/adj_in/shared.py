@@ -43,7 +43,7 @@ class SharedAdjRibIn:
         taken, prefixes = self._loc.announce_new(paths, fields)
         if taken:
             self.count += prefixes
-            some = fields if taken == len(fields) else fields.part(0, taken)
+            some = fields if taken == len(fields.data) else fields.part(0, taken)
             self._log.add_fields(some, prefixes, self.count)
         return taken
 

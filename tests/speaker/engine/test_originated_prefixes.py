@@ -32,7 +32,7 @@ def test_a_change_follows_the_one_before_it() -> None:
     lab = Lab()
     lab.originated.change([], ["a", "b"])
     lab.originated.change(["a", "b"], ["c"])
-    while lab.work:
+    while lab.work.pending:
         lab.work.renew()
     assert lab.done == ["a", "b", "a", "b", "c"]
 
@@ -46,7 +46,7 @@ def test_the_rest_can_be_done_at_once(slices: int) -> None:
         lab.work.renew()
     lab.originated.complete()
     assert lab.done == ["a", "b", "a", "b", "c"]
-    while lab.work:
+    while lab.work.pending:
         lab.work.renew()
     assert len(lab.done) == 5, "nothing is left to do"
 
@@ -62,6 +62,6 @@ def test_a_change_that_fails_does_not_hold_up_the_next_one() -> None:
     lab = Lab()
     lab.originated.change([], ["bad"])
     lab.originated.change(["bad"], ["bad", "a"])
-    while lab.work:
+    while lab.work.pending:
         lab.work.renew()
     assert (lab.done, [str(error) for error in lab.errors]) == (["a"], ["bad"])

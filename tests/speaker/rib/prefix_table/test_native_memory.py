@@ -165,7 +165,7 @@ def test_an_allocation_that_fails_anywhere_leaves_the_table_whole(name: str) -> 
 def test_changes_of_a_message_for_which_there_is_no_memory_are_none() -> None:
     path = RoutePath(PathAttributes(), Source("p", address=bytes(4), router_id=1, ebgp=True))
     some = NlriFields(MANY_FIELDS, 1)
-    paths, outcomes = [path] * len(some), set()
+    paths, outcomes = [path] * len(MANY_FIELDS), set()
     for failing in range(40):
         table: Any = native_table()
         fast = LocRibFastPath(table)
