@@ -11,7 +11,8 @@ before ordinary processes, as it stands for another machine. Meanwhile there are
 
 Reported are the sessions that were lost at either end, the gaps between the packets that the neighbor
 received, by the kernel's time of their arrival, the longest gap and the lateness by waggle-bfd's own
-account; first with SCHED_FIFO, whose goal is no loss (exit status 1 otherwise), then without. As root:
+account; first with SCHED_FIFO, whose goal is no loss (exit status 1 otherwise), then without. Each load
+has its number of runs; a load that ends of an error was none, and the exit status is 1. As root:
 
 ``python -m bench.bench_bfd_load [--seconds N] [--neighbor NAME] [--load NAME] [--scheduling NAME]``
 """
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import itertools
 import os
 import signal
@@ -61,6 +63,9 @@ FILE: Final = 1024
 NEIGHBORS: Final[dict[str, type[Neighbor]]] = {"bird": Bird, "frr": Frr}
 LOADS: Final = ("busy", "table", "objects", "memory")
 SCHEDULING: Final = ("fifo", "ordinary")
+ENDLESS: Final = frozenset({"busy", "memory"})
+"""Loads whose programs end of nothing but an error."""
+TRACEBACK: Final = b"Traceback (most recent call last)"
 PYTHON: Final = (sys.executable, "-c")
 FILL: Final = """
 import sys
@@ -124,6 +129,37 @@ class MemoryGroup:
         eventually(gone)
 
 
+@dataclasses.dataclass
+class Runs:
+    """The runs of a program of a load, which was started again whenever it had ended."""
+
+    load: str
+    started: int = 0
+    missed: int = 0
+    """Runs that ended with a goal of their own missed, as on a machine that is busy."""
+    out_of_memory: int = 0
+    """Runs that the kernel ended, of a program that leaves no memory."""
+    error: str = ""
+    """The end of a run that was no load any more, after which there was no other run."""
+
+    def ended(self, status: int, output: bytes) -> None:
+        """Judge a run that has ended by itself."""
+        if self.load == "memory" and status == -signal.SIGKILL:
+            self.out_of_memory += 1
+        elif self.load not in ENDLESS and status == 1 and TRACEBACK not in output:
+            self.missed += 1
+        elif self.load in ENDLESS or status != 0:
+            last = output.decode(errors="replace").strip().rpartition("\n")[2]
+            self.error = f"status {status}: {last}"
+
+    def __str__(self) -> str:
+        """Describe the runs in a line."""
+        more = [f"{self.missed} missed a goal"] if self.missed else []
+        more += [f"{self.out_of_memory} out of memory"] if self.out_of_memory else []
+        more += [f"FAILED, {self.error}"] if self.error else []
+        return ", ".join([f"{self.load}: {self.started} runs", *more])
+
+
 class Result(NamedTuple):
     """What was seen of the sessions."""
 
@@ -137,10 +173,11 @@ class Result(NamedTuple):
     """The longest gap between received packets, divided by the interval."""
     lateness: float
     """Of a deadline, in milliseconds."""
+    loads: list[Runs]
 
 
 def commands(load: str, directory: Path) -> list[list[str]]:
-    """Return the commands of a load; they are started again when they end."""
+    """Return the commands of a load; they are started again when they have done their work."""
     module = [sys.executable, "-m"]
     match load:
         case "busy":
@@ -157,34 +194,37 @@ def commands(load: str, directory: Path) -> list[list[str]]:
 
 
 @contextlib.contextmanager
-def loaded(loads: Sequence[str], directory: Path, group: MemoryGroup) -> Iterator[None]:
-    """Keep the loads running, each in a process group of its own."""
+def loaded(loads: Sequence[str], directory: Path, group: MemoryGroup) -> Iterator[list[Runs]]:
+    """Keep the loads running, each in a process group of its own; yield their runs."""
     ends = threading.Event()
     running: dict[int, subprocess.Popen[bytes]] = {}
     lock = threading.Lock()
 
-    def keep(number: int, load: str, command: list[str]) -> None:
-        while not ends.is_set():
-            with lock, group.entered() if load == "memory" else contextlib.nullcontext():
+    def keep(number: int, runs: Runs, command: list[str]) -> None:
+        path = directory / f"load-{number}"
+        while not ends.is_set() and not runs.error:
+            with lock, group.entered() if runs.load == "memory" else contextlib.nullcontext():
                 if ends.is_set():
                     return
-                running[number] = subprocess.Popen(
-                    command,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-            running[number].wait()
+                with path.open("wb") as output:
+                    running[number] = subprocess.Popen(
+                        command, stdout=output, stderr=output, start_new_session=True
+                    )
+                runs.started += 1
+            status = running[number].wait()
+            if ends.is_set():
+                return
+            runs.ended(status, path.read_bytes())
             ends.wait(0.2)
 
-    every = [(load, command) for load in loads for command in commands(load, directory)]
+    every = [(Runs(load), command) for load in loads for command in commands(load, directory)]
     threads = [
         threading.Thread(target=keep, args=(number, *each)) for number, each in enumerate(every)
     ]
     for thread in threads:
         thread.start()
     try:
-        yield
+        yield [runs for runs, _ in every]
     finally:
         with lock:
             ends.set()
@@ -234,7 +274,7 @@ def measure(
         time.sleep(2)
         before, known = ours.connect(), neighbor.marks()
         seen = sniffer(link.right)
-        with loaded(loads, Path(path), group):
+        with loaded(loads, Path(path), group) as runs:
             times = sniff(seen, seconds)
         os.close(seen)
         time.sleep(1)
@@ -256,6 +296,7 @@ def measure(
             gaps[-1] / interval,
             max(one.longest_gap for one in after.values()) / 1e6 / interval,
             status.lateness / 1000,
+            runs,
         )
 
 
@@ -276,6 +317,7 @@ def main() -> None:
     loads: Sequence[str] = args.load or LOADS
     print(f"{args.sessions} sessions of {args.interval} ms beside {', '.join(loads)}", flush=True)
     goals: list[tuple[str, int]] = []
+    failed: list[Runs] = []
     for scheduling in args.scheduling or SCHEDULING:
         for kind in args.neighbor or NEIGHBORS:
             ordinary = scheduling == "ordinary"
@@ -285,14 +327,19 @@ def main() -> None:
                 f"{result.lost_by_neighbor}; gap p99.9 {result.gap:.2f} longest "
                 f"{result.longest:.2f} of the interval, received {result.own_gap:.2f}; "
                 f"lateness {result.lateness:.1f} ms",
+                *(f"{'':14}{runs}" for runs in result.loads),
+                sep="\n",
                 flush=True,
             )
+            failed += [runs for runs in result.loads if runs.error]
             if not ordinary:
                 goals.append((kind, result.lost + result.lost_by_neighbor))
     print("goals")
     for kind, lost in goals:
         print(f"SCHED_FIFO, {kind}: lost {lost} (goal 0) {'missed' if lost else 'ok'}")
-    sys.exit(any(lost for _, lost in goals))
+    for runs in failed:
+        print(f"no load: {runs}")
+    sys.exit(bool(failed) or any(lost for _, lost in goals))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,9 @@ PREFIXES: Final = 10
 PEERS: Final = 2
 HOLD_SECONDS: Final = 90
 QUIET_SECONDS: Final = 1.0
-"""No octets from the agent for so long: what follows a change has ended."""
+"""No octets from the agent for so long, and no work: what follows a change has ended."""
+IDLE_SECONDS: Final = 0.05
+"""What an agent works in that time with its clocks alone."""
 START_SECONDS: Final = 60.0
 Object = dict[str, Any]
 
@@ -151,9 +153,6 @@ def measure(root: Path, walk: str) -> dict[str, int]:
             fresh.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
             fresh.replace(directory / "all.json")
 
-        def is_quiet() -> bool:
-            return peer.last > 0 and time.monotonic() - peer.last > QUIET_SECONDS
-
         write(changed=False)
         python = root / ".venv/bin/python"
         command: list[str | Path] = [python if python.exists() else sys.executable]
@@ -166,6 +165,11 @@ def measure(root: Path, walk: str) -> dict[str, int]:
             agent = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
             )
+        quiet = Quiet(agent.pid)
+
+        def is_quiet() -> bool:
+            return peer.last > 0 and quiet.since(peer.last) > QUIET_SECONDS
+
         try:
             _wait(agent, is_quiet)
             agent.send_signal(signal.SIGUSR1)
@@ -183,6 +187,23 @@ def measure(root: Path, walk: str) -> dict[str, int]:
             agent.wait(20)
         found: dict[str, int] = json.loads(output.read_text())
         return found
+
+
+class Quiet:
+    """How long a process has had nothing to do: on a busy machine it may wait for a processor."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._begun, self._busy = time.monotonic(), 0.0
+
+    def since(self, moment: float) -> float:
+        """Return for how many seconds it has neither worked nor waited for a processor since then."""
+        now = time.monotonic()
+        tasks = Path(f"/proc/{self._pid}/task").glob("*/schedstat")
+        busy = sum(sum(map(int, task.read_text().split()[:2])) for task in tasks) / 1e9
+        if busy - self._busy > IDLE_SECONDS:
+            self._begun, self._busy = now, busy
+        return now - max(self._begun, moment)
 
 
 def _wait(agent: subprocess.Popen[bytes], until: Callable[[], bool]) -> None:

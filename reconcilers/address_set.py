@@ -15,6 +15,7 @@ import msgspec
 
 from reconcilers.sliced_work import Slices, finish
 from resources.addresses import without_leading_zeros
+from resources.decimal_numbers import decimal_number
 from speaker.nlri import IPV4_UNICAST, Family
 
 SLICE_TEXTS: Final = 2000
@@ -143,9 +144,10 @@ def _parse(text: str) -> Range | None:
         return None
     if not slash:
         return (first, last) if first <= last else None
-    if dash or not (length.isascii() and length.isdecimal()) or int(length) > bits:
+    number = decimal_number(length, bits)
+    if dash or number is None:
         return None
-    hosts = (1 << (bits - int(length))) - 1
+    hosts = (1 << (bits - number)) - 1
     return first & ~hosts, first | hosts
 
 

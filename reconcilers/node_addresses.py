@@ -34,7 +34,8 @@ def node_address(
         return None
     for wanted in ("InternalIP", "ExternalIP"):
         for address in node.status.addresses:
-            if address.type == wanted:
+            # A zone belongs to the node: no other host can use the address.
+            if address.type == wanted and "%" not in address.address:
                 try:
                     return str(family(address.address))
                 except ValueError:

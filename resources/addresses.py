@@ -12,6 +12,7 @@ import socket
 from collections.abc import Iterator
 from typing import Final
 
+from resources.decimal_numbers import decimal_number
 from resources.errors import FieldError, shortened
 
 _ZONE = re.compile(r"[!-$&-.0-9;-~]{1,15}")
@@ -26,18 +27,18 @@ def canonical_address(text: str, *, zone: bool = False, mapped: bool = False) ->
     ``zone`` admits that of a link-local address, ``mapped`` an IPv4-mapped IPv6 address.
     """
     if not text.isascii():
-        raise ValueError(f"{text!r} is not an IP address")
+        raise ValueError(f"{shortened(text)} is not an IP address")
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not an IP address") from None
+        raise ValueError(f"{shortened(text)} is not an IP address") from None
     if isinstance(address, ipaddress.IPv6Address):
         if address.scope_id is not None and not (zone and address.is_link_local):
-            raise ValueError(f"{text!r} has a zone, which only a link-local peer may have")
+            raise ValueError(f"{shortened(text)} has a zone, which only a link-local peer may have")
         if address.scope_id is not None and not _ZONE.fullmatch(address.scope_id):
-            raise ValueError(f"{text!r} has a zone that cannot be an interface's name")
+            raise ValueError(f"{shortened(text)} has a zone that cannot be an interface's name")
         if address.ipv4_mapped is not None and not mapped:
-            raise ValueError(f"{text!r} is an IPv4-mapped address; write the IPv4 address")
+            raise ValueError(f"{shortened(text)} is an IPv4-mapped address; write the IPv4 address")
     return str(address)
 
 
@@ -63,17 +64,27 @@ def without_leading_zeros(text: str) -> str:
 def canonical_prefix(text: str) -> str:
     """Return the canonical text of a prefix without host bits. Raises `ValueError` naming the rule."""
     if not text.isascii() or "/" not in text:
-        raise ValueError(f"{text!r} is not a prefix such as 10.0.0.0/24")
+        raise ValueError(f"{shortened(text)} is not a prefix such as 10.0.0.0/24")
     base, _, length = text.partition("/")
-    if not length.isdigit() or (len(length) > 1 and length[0] == "0"):
-        raise ValueError(f"{text!r}: {length!r} is not a prefix length")
+    if not length.isdigit() or len(length) > 3 or (len(length) > 1 and length[0] == "0"):
+        raise ValueError(f"{shortened(text)}: {shortened(length)} is not a prefix length")
     address = ipaddress.ip_address(canonical_address(base))
     if int(length) > address.max_prefixlen:
-        raise ValueError(f"{text!r}: {length!r} is not a prefix length")
+        raise ValueError(f"{shortened(text)}: {shortened(length)} is not a prefix length")
     network = ipaddress.ip_network((address, int(length)), strict=False)
     if network.network_address != address:
-        raise ValueError(f"{text!r} has host bits set; the prefix is {network}")
+        raise ValueError(f"{shortened(text)} has host bits set; the prefix is {network}")
     return str(network)
+
+
+def parsed_interface(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
+    """Return an address with a prefix length, as of an interface. Raises `ValueError`."""
+    base, _, length = text.partition("/")
+    address = ipaddress.ip_address(canonical_address(base))
+    bits = decimal_number(length, address.max_prefixlen)
+    if bits is None:
+        raise ValueError(f"{shortened(text)}: {shortened(length)} is not a prefix length")
+    return ipaddress.ip_interface((address, bits))
 
 
 def _is_dotted_quad(text: str) -> bool:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import ipaddress
 
 from cells.hive import SettingError
+from resources.decimal_numbers import decimal_number
+from resources.errors import shortened
 
 
 def parse_address(text: str, flag: str = "--http-address") -> tuple[str, int]:
     """Read ``127.0.0.1:9100``, ``[::1]:9100`` or ``9100`` (loopback); raises `SettingError`."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if (
-        not port.isascii()
-        or not port.isdigit()
-        or int(port) > 65535
-        or (":" in host) != ("[" in text)
-    ):
-        raise SettingError("", flag, f"is not [HOST:]PORT: {text!r}")
-    return host, int(port)
+    number = decimal_number(port, 65535)
+    if number is None or (":" in host) != ("[" in text):
+        raise SettingError("", flag, f"is not [HOST:]PORT: {shortened(text)}")
+    return host, number
 
 
 def is_loopback(address: str) -> bool:

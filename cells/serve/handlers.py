@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import socket
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, Final, TypeVar
@@ -32,6 +33,8 @@ from cells.api.resource import (
 from cells.observability.http_connections import Connections, close_server
 from cells.serve.answers import REFUSED, decoded, encode, head, listed, refusal, refused
 from cells.serve.direct_actions import DirectActions
+from resources.decimal_numbers import decimal_number
+from resources.errors import shortened
 from speaker.api import Limited
 from speaker.server import SlicedReader
 
@@ -244,9 +247,9 @@ def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
     limit = None
     if "limit" in query:
         text = query["limit"]
-        if not text.isascii() or not text.isdigit() or not int(text):
-            raise BadRequestError(f"limit: a number of at least 1, not {text!r}")
-        limit = int(text)
+        limit = decimal_number(text, sys.maxsize)
+        if not limit:
+            raise BadRequestError(f"limit: a number of at least 1, not {shortened(text)}")
     items = resource.read(query)
     if isinstance(items, Sequence):
         items = iter([items[start : start + SLICE] for start in range(0, len(items), SLICE)])

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from reconcilers.model import ObjectAnnotations, ObjectRef, Problem
+from resources.addresses import canonical_address
 from resources.core import Node
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 
@@ -70,11 +71,10 @@ def _first_addresses(node: Node) -> dict[Family, str]:
         if item.type != INTERNAL_IP:
             continue
         try:
-            address = ipaddress.ip_address(item.address)
+            address = canonical_address(item.address)
         except ValueError:
             continue
-        family = IPV4_UNICAST if address.version == 4 else IPV6_UNICAST
-        first.setdefault(family, str(address))
+        first.setdefault(IPV6_UNICAST if ":" in address else IPV4_UNICAST, address)
     return first
 
 

@@ -11,7 +11,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from resources.errors import INVALID_JSON
+from resources.decimal_numbers import decimal_number
+from resources.errors import INVALID_JSON, shortened
 from speaker.nlri import Family, prefix_to_wire
 
 
@@ -57,13 +58,10 @@ class ReceivedRoute(
 def community(text: str) -> int:
     """Return a community of the file of ``--received``, as ``65535:666``. Raises ValueError."""
     high, _, low = text.partition(":")
-    if not (_is_number(high) and _is_number(low)):
-        raise ValueError(f"{text!r} is not a community such as 65000:99")
-    return int(high) << 16 | int(low)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and int(text) <= 0xFFFF
+    first, second = decimal_number(high, 0xFFFF), decimal_number(low, 0xFFFF)
+    if first is None or second is None:
+        raise ValueError(f"{shortened(text)} is not a community such as 65000:99")
+    return first << 16 | second
 
 
 FileRoutes: TypeAlias = dict[str, tuple[ReceivedRoute, ...]]

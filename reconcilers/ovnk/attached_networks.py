@@ -14,7 +14,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from reconcilers.model import Generated, ObjectRef, Problem
+from resources.addresses import interface_errors
 from resources.core import Namespace
+from resources.decimal_numbers import decimal_number
 from resources.errors import shortened
 from resources.meta import ObjectMeta, OwnerReference
 from resources.ovnk import networkattachmentdefinition as names
@@ -41,6 +43,8 @@ PRIMARY_NAMESPACE: Final = "k8s.ovn.org/primary-user-defined-network"
 """The label of a namespace that may have a primary network."""
 LONGEST_VRF: Final = 15
 """Octets of the name of a network device (Linux, IFNAMSIZ)."""
+HIGHEST_NETWORK_ID: Final = 99_999
+"""With more digits the name of its VRF would be longer than that of a device."""
 IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -129,12 +133,17 @@ def default_attachment(attachment: Attachment, advertisers: str) -> Generated:
     return Generated(ref, owner, content)
 
 
+def has_vrf_of_name(cluster_network: str) -> bool:
+    """True if the VRF of an attached network has the name of its ClusterUserDefinedNetwork."""
+    return len(cluster_network) <= LONGEST_VRF and cluster_network != DEFAULT
+
+
 def vrf_name(cluster_network: str, network_id: str) -> str | None:
     """Return the VRF of an attached network; None where its number is not known and is needed."""
-    if len(cluster_network) <= LONGEST_VRF and cluster_network != DEFAULT:
+    if has_vrf_of_name(cluster_network):
         return cluster_network
-    is_number = network_id.isascii() and network_id.isdigit()
-    return f"mp{int(network_id)}-udn-vrf" if is_number else None
+    number = decimal_number(network_id, HIGHEST_NETWORK_ID)
+    return None if number is None else f"mp{number}-udn-vrf"
 
 
 def is_default_vrf(vrf: str) -> bool:
@@ -166,7 +175,12 @@ def networks(
         owner = row.cluster_network
         if owner is None:
             continue
-        network = _network(row, owner, known, problems)
+        try:
+            network = _network(row, owner, known, problems)
+        except Exception as error:  # noqa: BLE001  one object's error is that object's
+            text = f"it cannot be used: {type(error).__name__}: {error}"
+            problems.append(Problem((ObjectRef(NETWORK_ATTACHMENT.name, *row.key),), "", text))
+            network = _unusable(owner, text)
         if network is not None and owner in uplinks:
             network = network._replace(uplink=uplinks[owner])
         attachments.append(Attachment(row, network, stored))
@@ -190,18 +204,34 @@ def _network(
         return None
     if config.type != PLUGIN:
         return None
+    errors = interface_errors(owner, "metadata.ownerReferences") if has_vrf_of_name(owner) else ()
+    for error in errors:
+        # The name is a part of FRR's configuration text, and no API server checks it here.
+        problems.append(Problem((ref,), error.path, error.message))
+        return None
     annotations = row.metadata.annotations
     name = annotations.get(names.NETWORK_NAME) or config.name
     if not name:
         problems.append(Problem((ref,), "spec.config.name", "names no network"))
         return None
-    vrf = vrf_name(owner, annotations.get(names.NETWORK_ID, ""))
+    network_id = annotations.get(names.NETWORK_ID)
+    vrf = vrf_name(owner, network_id or "")
     if vrf is None:
-        # OVN-Kubernetes has not numbered the network yet.
+        # Without the annotation OVN-Kubernetes has not numbered the network yet.
+        if network_id is not None:
+            reason = f"{shortened(network_id)} is not a number from 0 to {HIGHEST_NETWORK_ID}"
+            field = f"metadata.annotations[{names.NETWORK_ID}]"
+            problems.append(Problem((ref,), field, f"{reason}: the network is not advertised"))
         return None
     if name not in known:
         known[name] = of_config(config, name, vrf, owner)
     return known[name]
+
+
+def _unusable(owner: str, error: str) -> Network:
+    """Return the attached network of a definition that cannot be read: an error keeps its routes."""
+    name = f"{names.CLUSTER_NETWORK_PREFIX}{owner}"
+    return Network(name, "", "layer3", "primary", (), cluster_network=owner, error=error)
 
 
 def of_config(config: CniConfig, name: str, vrf: str, owner: str) -> Network:

@@ -6,7 +6,6 @@ RouteAdvertisements; these are then generated of like any others.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from reconcilers.model import Generated, ObjectRef
 from reconcilers.ovnk.attached_networks import Attachment
 from reconcilers.ovnk.stored_objects import object_to_store
+from resources.addresses import canonical_address
 from resources.core import Node
 from resources.frrk8s.frrconfiguration import (
     BgpConfig,
@@ -118,7 +118,7 @@ def _addresses(node: Node) -> Iterable[str]:
     for address in node.status.addresses:
         if address.type == "InternalIP":
             try:
-                yield str(ipaddress.ip_address(address.address))
+                yield canonical_address(address.address)
             except ValueError:
                 continue
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
@@ -11,6 +10,7 @@ from reconcilers.ovnk.errors import ConfigurationError, ConfigurationPending
 from reconcilers.ovnk.node_prefixes import OfNode
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.ovnk.parsed_annotation import parsed_annotation
+from resources.addresses import parsed_interface
 from resources.core import Node
 from resources.errors import shortened
 from resources.ovnk import node_annotations
@@ -55,7 +55,7 @@ def uplink_next_hops(network: Network, node: Node, given: OfNode) -> NextHops:
     addresses = []
     for text in state.status.ip_addresses:
         try:
-            addresses.append(str(ipaddress.ip_interface(text).ip))
+            addresses.append(str(parsed_interface(text).ip))
         except ValueError:
             text = f"UplinkState {state.metadata.name}: {shortened(text)} is not an address"
             raise ConfigurationError(text) from None

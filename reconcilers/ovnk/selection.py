@@ -24,7 +24,7 @@ from reconcilers.ovnk.errors import (
 from reconcilers.ovnk.options import OvnkOptions
 from resources.core import Node
 from resources.enumeration import enumerate_some
-from resources.errors import FieldError
+from resources.errors import FieldError, shortened
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.neighbor import PrefixSelector
 from resources.ovnk.routeadvertisements import AUTO, RouteAdvertisements
@@ -120,8 +120,8 @@ def check_networks(row: RouteAdvertisements, selected: Selected, options: OvnkOp
             text = f"network {network.shown_name} is neither the default network nor a primary one"
             raise ConfigurationError(text)
         if network.topology not in ("layer2", "layer3"):
-            text = f"network {network.shown_name}: topology {network.topology!r} is not supported"
-            raise ConfigurationError(text)
+            text = f"topology {shortened(network.topology)} is not supported"
+            raise ConfigurationError(f"network {network.shown_name}: {text}")
         if network.is_layer2 and egress:
             text = "EgressIP advertisement is currently not supported for Layer2 networks"
             raise ConfigurationError(f"{text}: network {network.shown_name}")

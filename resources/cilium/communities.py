@@ -6,6 +6,9 @@ well-known ones have names.
 
 from __future__ import annotations
 
+from resources.decimal_numbers import decimal_number
+from resources.errors import as_written, shortened
+
 WELL_KNOWN = {
     "internet": 0x00000000,
     "planned-shut": 0xFFFF0000,
@@ -26,10 +29,10 @@ WELL_KNOWN = {
 
 def _number(text: str, bits: int) -> int:
     if not (text.isascii() and text.isdigit()) or (len(text) > 1 and text[0] == "0"):
-        raise ValueError(f"{text!r} is not a number")
-    value = int(text)
-    if value >= 1 << bits:
-        raise ValueError(f"{text} does not fit {bits} bits")
+        raise ValueError(f"{shortened(text)} is not a number")
+    value = decimal_number(text, (1 << bits) - 1)
+    if value is None:
+        raise ValueError(f"{as_written(text)} does not fit {bits} bits")
     return value
 
 
@@ -45,6 +48,6 @@ def large(text: str) -> tuple[int, int, int]:
     """Return a large community in Cilium's notation as three numbers. Raises `ValueError`."""
     parts = text.split(":")
     if len(parts) != 3:
-        raise ValueError(f"{text!r} is not three numbers with colons between them")
+        raise ValueError(f"{shortened(text)} is not three numbers with colons between them")
     first, second, third = (_number(part, 32) for part in parts)
     return (first, second, third)

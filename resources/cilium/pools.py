@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import msgspec
 
 from resources.addresses import canonical_address
-from resources.errors import FieldError
+from resources.decimal_numbers import decimal_number
+from resources.errors import FieldError, shortened
 from resources.labels import LabelSelector
 from resources.meta import Resource, Struct
 
@@ -65,9 +66,10 @@ def _cidr(text: str) -> str:
     address = ipaddress.ip_address(canonical_address(base))
     if not slash:
         return f"{address}/{address.max_prefixlen}"
-    if not (length.isascii() and length.isdigit()):
-        raise ValueError(f"{length!r} is not a prefix length")
-    return str(ipaddress.ip_network((address, int(length)), strict=False))
+    number = decimal_number(length, address.max_prefixlen)
+    if number is None:
+        raise ValueError(f"{shortened(length)} is not a prefix length")
+    return str(ipaddress.ip_network((address, number), strict=False))
 
 
 def load_balancer_pool_errors(pool: CiliumLoadBalancerIPPool) -> Iterator[FieldError]:

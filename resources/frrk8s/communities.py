@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from typing import TypeAlias
 
+from resources.decimal_numbers import decimal_number
 from resources.errors import shortened
 
 Community: TypeAlias = int | tuple[int, int, int]
@@ -36,7 +37,8 @@ def parse_community(text: str) -> Community:
 
 
 def _number(text: str, part: str, bits: int) -> int:
-    if not (part.isascii() and part.isdigit()) or len(part) > 20 or int(part) >= 1 << bits:
-        limit = (1 << bits) - 1
+    limit = (1 << bits) - 1
+    number = decimal_number(part, limit)
+    if number is None:
         raise ValueError(f"{shortened(text)}: {shortened(part)} is not a number from 0 to {limit}")
-    return int(part)
+    return number

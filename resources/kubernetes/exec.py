@@ -14,6 +14,7 @@ from typing import Final
 import aiohttp
 import msgspec
 
+from resources.decimal_numbers import decimal_number
 from resources.kubernetes import responses
 from resources.kubernetes.connection import Connection
 from resources.kubernetes.errors import InvalidResponse, KubernetesError, StatusError
@@ -97,8 +98,7 @@ def _check(result: _Result, errors: bytes) -> None:
     if result.status == "Success":
         return
     causes = result.details.causes if result.details is not None else ()
-    status = next(
-        (int(c.message) for c in causes if c.reason == "ExitCode" and c.message.isdecimal()), None
-    )
+    codes = (decimal_number(c.message, 255) for c in causes if c.reason == "ExitCode")
+    status = next((code for code in codes if code is not None), None)
     text = " ".join(errors.decode("utf-8", "replace").split())
     raise CommandFailed(status, responses.excerpt(result.message.encode()), text)

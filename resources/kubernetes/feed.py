@@ -38,7 +38,8 @@ def older(one: str, other: str) -> bool:
     Decimal numbers are comparable (KEP-5504); other versions, as of aggregated APIs, are not.
     """
     if one.isdecimal() and other.isdecimal():
-        return int(one) < int(other)
+        first, second = one.lstrip("0"), other.lstrip("0")
+        return (len(first), first) < (len(second), second)
     return False
 
 

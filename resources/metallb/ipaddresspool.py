@@ -11,6 +11,7 @@ import msgspec
 
 from resources.addresses import canonical_address
 from resources.crds.schema_markers import doc
+from resources.decimal_numbers import decimal_number
 from resources.errors import FieldError, shortened
 from resources.labels import LabelSelector
 from resources.meta import Struct
@@ -88,9 +89,10 @@ def block(text: str) -> Block:
     first, dash, last = text.partition("-")
     if not dash:
         base, slash, length = text.partition("/")
-        if not slash or not (length.isascii() and length.isdigit()):
+        number = decimal_number(length, 128)
+        if not slash or number is None:
             raise ValueError(f"{shortened(text)} is neither a prefix nor a range of addresses")
-        return Block(text, (_network(text, base, length),))
+        return Block(text, (_network(text, base, number),))
     start, end = (_address(text, part) for part in (first, last))
     if start.version != end.version:
         raise ValueError(f"{shortened(text)} runs from one address family to the other")
@@ -99,9 +101,9 @@ def block(text: str) -> Block:
     return Block(text, tuple(ipaddress.summarize_address_range(start, end)))
 
 
-def _network(text: str, base: str, length: str) -> Network:
+def _network(text: str, base: str, length: int) -> Network:
     try:
-        return ipaddress.ip_network((canonical_address(base), int(length)), strict=False)
+        return ipaddress.ip_network((canonical_address(base), length), strict=False)
     except ValueError:
         raise ValueError(f"{shortened(text)} is not a prefix such as 192.0.2.0/24") from None
 

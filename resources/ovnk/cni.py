@@ -12,8 +12,10 @@ import msgspec
 from msgspec import Meta
 
 from resources.addresses import canonical_prefix
-from resources.errors import INVALID_JSON
+from resources.decimal_numbers import decimal_number
+from resources.errors import INVALID_JSON, shortened
 from resources.meta import Struct
+from resources.ovnk.evpn import is_route_target
 
 PLUGIN: Final = "ovn-k8s-cni-overlay"
 """The type of OVN-Kubernetes' CNI plugin."""
@@ -29,6 +31,12 @@ class CniVrf(Struct, frozen=True):
 
     vni: Annotated[int, Meta(ge=1, le=16777215)]
     route_target: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the route target: no API server does. Raises ValueError."""
+        if self.route_target and not is_route_target(self.route_target):
+            text = shortened(self.route_target)
+            raise ValueError(f"{text} is not a route target such as 65000:100")
 
 
 class CniEvpn(Struct, frozen=True):
@@ -94,10 +102,12 @@ def _subnet(text: str, layer3: bool) -> ClusterSubnet:
     length = int(prefix.rpartition("/")[2])
     version, longest = (6, 128) if ":" in prefix else (4, 32)
     if len(parts) > 3 or (len(parts) == 3 and not layer3):
-        raise ValueError(f"{text!r} is not a subnet")
+        raise ValueError(f"{shortened(text)} is not a subnet")
     if not layer3:
         return ClusterSubnet(prefix, None)
     host = parts[2] if len(parts) == 3 else str(_DEFAULT_LENGTH[version])
-    if not (host.isascii() and host.isdigit()) or not length < int(host) <= longest:
-        raise ValueError(f"{text!r}: {host!r} is not the length of a host's subnet")
-    return ClusterSubnet(prefix, int(host))
+    host_length = decimal_number(host, longest)
+    if host_length is None or host_length <= length:
+        reason = f"{shortened(host)} is not the length of a host's subnet"
+        raise ValueError(f"{shortened(text)}: {reason}")
+    return ClusterSubnet(prefix, host_length)

@@ -40,6 +40,11 @@ class NetworkEvpn(Struct, frozen=True):
     )
 
 
+def is_route_target(text: str) -> bool:
+    """True for a route target of EVPN, which is a part of FRR's configuration text."""
+    return _TARGET.fullmatch(text) is not None
+
+
 def evpn_errors(evpn: NetworkEvpn, topology: str, path: str) -> Iterator[FieldError]:
     """Yield the rules that the EVPN of an OVN-Kubernetes network with a topology breaks."""
     if topology == "Layer2" and evpn.mac_vrf is None:
@@ -51,7 +56,7 @@ def evpn_errors(evpn: NetworkEvpn, topology: str, path: str) -> Iterator[FieldEr
             yield FieldError(f"{path}.macVRF", "is for topology Layer2 alone")
     vrfs = {"macVRF": evpn.mac_vrf, "ipVRF": evpn.ip_vrf}
     for name, vrf in vrfs.items():
-        if vrf is not None and vrf.route_target and not _TARGET.fullmatch(vrf.route_target):
+        if vrf is not None and vrf.route_target and not is_route_target(vrf.route_target):
             text = f"{shortened(vrf.route_target)} is not a route target such as 65000:100"
             yield FieldError(f"{path}.{name}.routeTarget", text)
     if evpn.mac_vrf is not None and evpn.ip_vrf is not None and evpn.mac_vrf.vni == evpn.ip_vrf.vni:

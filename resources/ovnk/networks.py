@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from resources.addresses import prefix_errors
+from resources.addresses import address_errors, prefix_errors
 from resources.crds.schema_markers import Rule, SchemaPart, doc
-from resources.errors import FieldError, shortened
+from resources.errors import FieldError
 from resources.labels import LabelSelector, strict_selector_errors
 from resources.meta import Resource, Struct
 from resources.metav1 import ConditionsStatus
@@ -335,11 +335,11 @@ def _gateway_errors(
     if config.default_gateway_ips and config.role != "Primary":
         yield FieldError(path, "requires role Primary")
     for i, text in enumerate(config.default_gateway_ips):
-        try:
-            address = ipaddress.ip_address(text)
-        except ValueError:
-            yield FieldError(f"{path}[{i}]", f"{shortened(text)} is not an IP address")
+        errors = list(address_errors(text, f"{path}[{i}]"))
+        yield from errors
+        if errors:
             continue
+        address = ipaddress.ip_address(text)
         if not any(address in network for _, network in networks):
             yield FieldError(f"{path}[{i}]", f"{text} is in none of the subnets")
 

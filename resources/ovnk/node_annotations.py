@@ -6,6 +6,7 @@ Results are kept by text: the annotations of a thousand nodes are parsed once.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import ipaddress
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from resources.addresses import canonical_address, parsed_interface
 from resources.errors import INVALID_JSON, shortened
 from resources.ovnk.networkattachmentdefinition import PREFIX
 
@@ -55,11 +57,9 @@ def _texts(value: Any, key: str) -> tuple[str, ...]:  # noqa: ANN401  JSON
 
 
 def _interface(text: Any) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:  # noqa: ANN401  JSON
-    if isinstance(text, str) and text.isascii():
-        try:
-            return ipaddress.ip_interface(text)
-        except ValueError:
-            pass
+    if isinstance(text, str):
+        with contextlib.suppress(ValueError):
+            return parsed_interface(text)
     raise AnnotationError(f"{shortened(str(text))} is not an address with a prefix length")
 
 
@@ -94,15 +94,17 @@ def vteps(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the addresses of the node by VTEP, from its annotation, in order."""
     by_vtep = {}
     for name, value in _object(text).items():
-        ips = value.get("ips") if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            raise AnnotationError(f"{shortened(name)} is not a JSON object")
+        ips = value.get("ips")
         addresses = _texts(ips if ips is not None else [], f"{name}.ips")
-        by_vtep[name] = tuple(sorted(str(_host(address)) for address in addresses))
+        by_vtep[name] = tuple(sorted(_host(address) for address in addresses))
     return by_vtep
 
 
-def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def _host(text: str) -> str:
     try:
-        return ipaddress.ip_address(text)
+        return canonical_address(text)
     except ValueError:
         raise AnnotationError(f"{shortened(text)} is not an IP address") from None
 

@@ -23,6 +23,7 @@ from speaker.attribute import PathAttributes, address_text, as_path_text, commun
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.instance import Instance
 from speaker.nlri import Family, prefix_to_text
+from speaker.peer.message_counts import message_counts
 from speaker.peer.peer import Peer
 from speaker.peer.peer_status import retry_in
 from speaker.rib.decision import Reason, explain
@@ -45,7 +46,7 @@ SLICE_PREFIXES: Final = 100
 def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
     """Return the status of one peer; ``since`` is on the core's clock, in seconds."""
     config = peer.config
-    session = peer.connections.primary
+    session, messages = peer.connections.primary, peer.messages
     established = instance.established.get(peer)
     up = established is not None
     opened = session.peer_open
@@ -83,8 +84,8 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         messages_sent=session.messages_sent,
         updates_received=session.updates.received,
         updates_sent=session.updates_sent,
-        received_by_type=peer.messages.received,
-        sent_by_type=peer.messages.sent,
+        received_by_type=message_counts(messages.received, messages.updates_received),
+        sent_by_type=message_counts(messages.sent, messages.updates_sent),
         queued_octets=session.queued,
         authentication=None if config.password is None else "TCP MD5",
         graceful_restart_time=(

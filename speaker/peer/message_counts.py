@@ -16,37 +16,21 @@ TYPE_POSITION = 18
 class MessageCounters:
     """The messages of all connections of a peer since it was configured.
 
-    UPDATEs are counted apart from the types: there is one for each peer and change of a route.
+    UPDATEs of update groups, and received UPDATEs of Established sessions, are counted apart from the
+    types: there is one for each peer and change of a route.
     """
 
-    __slots__ = ("_received", "_sent", "updates_received", "updates_sent")
+    __slots__ = ("received", "sent", "updates_received", "updates_sent")
 
     def __init__(self) -> None:
-        self._received = [0] * LENGTH
+        self.received = [0] * LENGTH
         """By type (RFC 4271 section 4.1, RFC 2918)."""
-        self._sent = [0] * LENGTH
+        self.sent = [0] * LENGTH
         self.updates_received = 0
         self.updates_sent = 0
 
-    def count_received(self, kind: int) -> None:
-        """Count a message that is no UPDATE of an Established session."""
-        self._received[kind] += 1
 
-    def count_sent(self, message: bytes) -> None:
-        """Count a message that was not encoded for an update group."""
-        self._sent[message[TYPE_POSITION]] += 1
-
-    @property
-    def received(self) -> MessageCounts:
-        """The messages that were received."""
-        return _by_type(self._received, self.updates_received)
-
-    @property
-    def sent(self) -> MessageCounts:
-        """The messages that were sent."""
-        return _by_type(self._sent, self.updates_sent)
-
-
-def _by_type(counts: list[int], more_updates: int) -> MessageCounts:
-    _, opens, updates, notifications, keepalives, refreshes = counts
+def message_counts(by_type: list[int], more_updates: int) -> MessageCounts:
+    """Return the counts of one direction as a value."""
+    _, opens, updates, notifications, keepalives, refreshes = by_type
     return MessageCounts(opens, updates + more_updates, notifications, keepalives, refreshes)

@@ -129,22 +129,24 @@ class InputLoop:
             return self._clock()
         return self.loop.time() if self.loop is not None else 0.0
 
-    def wall_clock_offset(self) -> float:
-        """Return the seconds to add to a time of the core for Unix time.
+    def wall_clock_offset(self, now: float) -> float:
+        """Return the seconds to add to a time of the core for Unix time; ``now`` was read before.
 
         The same ones until a clock is set: a time of the past does not depend on how long the
         process waited between its readings of the two clocks.
         """
-        before, wall, after = self.now(), self._wall_clock(), self.now()
-        least, most = wall - after - CLOCK_STEP_SECONDS, wall - before + CLOCK_STEP_SECONDS
-        if self._offset is None or not least <= self._offset <= most:
-            self._offset = wall - (before + after) / 2
-        return self._offset
+        wall, known = self._wall_clock(), self._offset
+        most = wall - now
+        if known is None or not most - CLOCK_STEP_SECONDS <= known <= most + CLOCK_STEP_SECONDS:
+            least = wall - self.now()
+            if known is None or not least - CLOCK_STEP_SECONDS <= known <= most:
+                known = self._offset = (least + most) / 2
+        return known
 
     def feed_wall_clock(self) -> None:
         """Feed the core the wall clock for BMP, when it has changed against the core's clock."""
         if self.monitored and self.loop is not None:
-            offset = self.wall_clock_offset()
+            offset = self.wall_clock_offset(self.now())
             if offset != self._fed_offset:
                 self._fed_offset = offset
                 self.feed(WallClock(offset))

@@ -123,6 +123,19 @@ def test_a_table_takes_from_its_first_route_on(monkeypatch: pytest.MonkeyPatch) 
     assert OneFeeder(clock, 0, 30_000).install().seconds == pytest.approx(3, abs=0.02)
 
 
+def test_a_table_takes_until_its_last_route_before_the_late_ones_of_the_feeder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr("bench.fib.lab.time", clock)
+    # 29,899 of 30,000 are there for three seconds.
+    seconds = OneFeeder(clock, 30_000 - 202, 30_000).install().seconds
+    assert seconds == pytest.approx(3, abs=0.02)
+    # All but the late ones.
+    seconds = OneFeeder(clock, 0, 30_000 - 100).install().seconds
+    assert seconds == pytest.approx(3, abs=0.02)
+
+
 def test_the_end_of_a_session_takes_from_that_end_on(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr("bench.fib.lab.time", clock)

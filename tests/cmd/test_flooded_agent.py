@@ -24,14 +24,21 @@ FLOOD_SECONDS = HOLD_SECONDS + 1
 SERVICES = 1000
 CLIENTS = 2 * MAX_CONNECTIONS
 """Connections that each flood keeps open, at the most."""
+LEAST = MAX_CONNECTIONS // 4
+"""Connections that each flood makes: a thread that gets little of a busy machine goes on for longer."""
+LAST_SECONDS = 120.0
+"""The end of a flood that cannot connect."""
 LARGE = b"GET /v1/routes HTTP/1.1\r\nHost: localhost\r\n\r\n"
 Connect = Callable[[], socket.socket]
 
 
-def flood(connect: Connect, sent: bytes, end: float, counts: list[int]) -> None:
+def flood(connect: Connect, sent: bytes, counts: list[int]) -> None:
     """Connect again and again, send this, and read nothing; the oldest connections are closed."""
     held: list[socket.socket] = []
-    while time.monotonic() < end:
+    began = time.monotonic()
+    while (took := time.monotonic() - began) < LAST_SECONDS:
+        if took > FLOOD_SECONDS and counts[0] >= LEAST:
+            break
         try:
             sock = connect()
         except OSError:
@@ -53,13 +60,12 @@ def flood(connect: Connect, sent: bytes, end: float, counts: list[int]) -> None:
 @contextlib.contextmanager
 def flooded(*connects: Connect) -> Iterator[list[list[int]]]:
     """Flood each address with silent clients, half requests and answers that are not read."""
-    end = time.monotonic() + FLOOD_SECONDS
     counts: list[list[int]] = []
     threads = []
     for connect in connects:
         for sent in (b"", b"GET /v1/pe", LARGE, b"\0" * 1000):
             counts.append([0])
-            arguments = (connect, sent, end, counts[-1])
+            arguments = (connect, sent, counts[-1])
             threads.append(threading.Thread(target=flood, args=arguments))
             threads[-1].start()
     yield counts
@@ -92,7 +98,7 @@ def test_sessions_keep_their_times_under_slow_silent_and_flooding_clients(tmp_pa
 
             with flooded(to_page, to_socket) as counts:
                 pass
-            assert sum(count for (count,) in counts) > 2 * MAX_CONNECTIONS, counts
+            assert all(count >= LEAST for (count,) in counts), counts
             # It answers at both, and each session is the one of before.
             after = {name: item["sinceTime"] for name, item in agent.peers().items()}
             assert after == before

@@ -45,6 +45,7 @@ OF_FLAGS = {
     "reconcilers.bfd.options",
     "reconcilers.kernel.options",
     "resources.addresses",
+    "resources.decimal_numbers",
     "resources.enumeration",
     "resources.errors",
     "resources.option_declarations",

@@ -2,33 +2,63 @@
 
 from __future__ import annotations
 
+import json
 import os
-import subprocess
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cmd.lab import NODE, PYTHON
-from tests.dialects.conflicts import CONFLICTS, COUNT
+from tests.cmd.lab import NODE
+from tests.dialects.conflicts import CONFLICTS, COUNT, address
 from tests.reconcilers.metallb import objects as metallb
 from tests.support.agent import Agent
 from tests.support.wait import eventually
+from waggle.__main__ import main
 
 pytestmark = pytest.mark.program
 
-CELLS = tuple(word for name in ("frrk8s", "metallb", "cilium") for word in ("--enable-cell", name))
+DIALECTS = ("frrk8s", "metallb", "cilium", "antrea")
+CELLS = tuple(word for name in DIALECTS for word in ("--enable-cell", name))
 CPU_SECONDS = 2.0
 """Of the agent, from the new manifest until the status names the last object."""
-NODE_OBJECT = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
-SHOWN = (
-    "FRRConfigurations: port",
-    "IPAddressPools: overlap",
-    "CiliumBGPClusterConfigs: node",
-    "BGPPeers: router ID",
-)
-"""Kinds of conflicts, with objects of other names each."""
+LONGEST_LINE = 1200
+NODE_OBJECT = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": NODE, "annotations": {"node.antrea.io/bgp-router-id": "10.0.0.9"}},
+    "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.9"}]},
+}
+FIELDS = {
+    "FRRConfigurations: AS number": "spec.bgp.routers[0].asn",
+    "FRRConfigurations: port": "spec.bgp.routers[0].neighbors[0].port",
+    "FRRConfigurations: local preference": "withLocalPref[0].localPref",
+    "FRRConfigurations: BFD profile": "spec.bgp.bfdProfiles[0].receiveInterval",
+    "IPAddressPools: overlap": "spec.addresses",
+    "BGPAdvertisements: local preference": "spec.localPref",
+    "BGPAdvertisements: aggregation length": "spec.aggregationLength",
+    "BGPAdvertisements: selections": "spec.localPref",
+    "BGPPeers: AS number": "spec.myASN",
+    "BGPPeers: router ID": "spec.routerID",
+    "BGPPeers: address": "spec.peerAddress",
+    "BGPPeers: echo mode": "spec.echoMode",
+    "Communities: alias": "spec.communities",
+    "BGPPolicies: address of a peer": "spec.bgpPeers[4]",
+    "CiliumBGPClusterConfigs: node": "spec.nodeSelector",
+    "CiliumBGPClusterConfigs: address of a peer": "peers[999].peerAddress",
+    "CiliumBGPPeeringPolicies: node": "spec.nodeSelector",
+    "two dialects: address of a peer": "",
+}
+"""The end of the field of a problem that has the last object, by the kind of conflict."""
+PEERS = {
+    "CiliumBGPClusterConfigs: address of a peer": f"peer 'o{COUNT - 1:04}'",
+    "two dialects: address of a peer": f"peer '{address(COUNT - 1)}'",
+}
+"""The last peer, by the kind of conflict of the peers of one object."""
+WITHOUT_PROBLEM = "BGPPolicies: node"
+"""Antrea has one effective policy of a node, and the others are none of its problems."""
 
 
 def selections() -> Iterator[dict[str, Any]]:
@@ -58,37 +88,42 @@ def running_agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         made.stop()
 
 
-@pytest.mark.parametrize("name", ["BGPAdvertisements: selections", *SHOWN])
+@pytest.mark.parametrize("name", FIELDS)
 def test_the_status_names_the_last_of_a_thousand_objects_in_conflict(
-    agent: Agent, name: str
+    agent: Agent, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    objects = list(CONFLICTS[name]() if name in SHOWN else selections())
-    last = objects[-1]["metadata"]["name"]
+    objects = list(CONFLICTS[name]() if name in CONFLICTS else selections())
+    is_last = re.compile(rf"{objects[-1]['kind']}/(.+/)?{objects[-1]['metadata']['name']}")
     before = cpu_seconds(agent.daemon.pid)
     agent.write_objects("conflicts.json", *objects)
 
+    def printed(*arguments: str) -> tuple[int, str]:
+        capsys.readouterr()
+        code = main(["status", "--socket", str(agent.socket), *arguments])
+        return code, capsys.readouterr().out
+
     def named() -> None:
-        (status,) = agent.ask("/v1/status")
-        of_kind = f"{objects[-1]['kind']}/"
-        found = {ref for problem in status["problems"] for ref in problem["objects"]}
-        assert any(ref.startswith(of_kind) and ref.endswith(f"/{last}") for ref in found)
+        (status,) = json.loads(printed("-o", "json")[1])["items"]
+        assert any(
+            problem["field"].endswith(FIELDS[name])
+            and (
+                PEERS[name] in problem["message"]
+                if name in PEERS
+                else any(is_last.fullmatch(ref) for ref in problem["objects"])
+            )
+            for problem in status["problems"]
+        )
 
     # The clock of the process, as others share its core: it is idle while it is not computing.
     eventually(named, within=60, interval=0.2)
     assert cpu_seconds(agent.daemon.pid) - before < CPU_SECONDS
+    # Its text has a line for it, and each line can be read.
+    code, text = printed()
+    assert code == 1
+    lines = text.splitlines()
+    assert any(line.startswith("problem ") and FIELDS[name] in line for line in lines)
+    assert max(map(len, lines)) < LONGEST_LINE
 
 
-def test_each_line_of_the_status_can_be_read(agent: Agent) -> None:
-    agent.write_objects("conflicts.json", *CONFLICTS["CiliumBGPClusterConfigs: node"]())
-
-    def printed() -> None:
-        status = subprocess.run(
-            [*PYTHON, "waggle", "status", "--socket", str(agent.socket)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert f"o{COUNT - 1:04}: spec.nodeSelector" in status.stdout
-        assert max(map(len, status.stdout.splitlines())) < 1200
-
-    eventually(printed, within=60, interval=0.5)
+def test_each_kind_of_conflict_with_a_problem_is_tried() -> None:
+    assert {*CONFLICTS, "BGPAdvertisements: selections"} - FIELDS.keys() == {WITHOUT_PROBLEM}

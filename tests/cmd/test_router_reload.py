@@ -101,6 +101,12 @@ def test_a_setting_that_only_a_start_applies_is_named(
         task.cancel()
         return shown
 
-    shown = asyncio.run(reload(f"{BEFORE}apiSocket: {tmp_path}/api\n"))
-    assert f"{path}: apiSocket: takes effect at the next start" in shown
+    for key, value in (
+        ("apiSocket", f"{tmp_path}/api"),
+        ("kernel", "{}"),
+        ("selectionDeferralTime", "30"),
+    ):
+        shown = asyncio.run(reload(f"{BEFORE}{key}: {value}\n"))
+        assert f"{path}: {key}: takes effect at the next start" in shown
+        assert shown.count("next start") == 1
     assert "next start" not in asyncio.run(reload(BEFORE))

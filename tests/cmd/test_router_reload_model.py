@@ -12,55 +12,31 @@ import os
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
 import yaml
 
-from speaker.api import (
-    DynamicPeerConfig,
-    GracefulRestart,
-    InstanceConfig,
-    Match,
-    PeerConfig,
-    Policy,
-    PrefixRule,
-    RouteAttributes,
-    RouteView,
-    Set,
-    Term,
-)
+from speaker.api import PeerConfig
 from speaker.engine import Engine
-from speaker.engine.inputs import RemovePeer, SetInstance, UpdateRoutes
-from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Role
-from tests.speaker.network import INSTANCE, Host, Network
-from waggle.commands.router.config import Config, load
+from speaker.iana import IPV4_UNICAST
+from tests.cmd.reload_world import (
+    BEHIND,
+    BEHIND_ROUTES,
+    LEFT,
+    RIGHT,
+    ROUTER,
+    World,
+    picture,
+    routes_in_use,
+)
+from waggle.commands.router.config import Config
 from waggle.commands.router.config.neighbor import Neighbor
-from waggle.commands.router.reload import apply
 
 RUNS = int(os.environ.get("WAGGLE_MODEL_RUNS", "20"))
-ROUTER, LEFT, RIGHT, BEHIND = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
-ROUTES = {
-    "10.1.0.0/16": RouteAttributes(),
-    "10.2.0.0/16": RouteAttributes(communities=(7,)),
-    "10.3.0.0/16": RouteAttributes(),
-    "2001:db8:1::/48": RouteAttributes(),
-}
-BEHIND_ROUTES = {
-    "10.9.0.0/16": RouteAttributes(),
-    "10.10.0.0/16": RouteAttributes(),
-    "10.11.0.0/16": RouteAttributes(),
-}
-ORIGINATED_BY = Policy(
-    name="origin",
-    terms=tuple(
-        Term(match=Match(prefixes=(PrefixRule(prefix),)), set=Set(prepend=(asn,)))
-        for prefix, asn in (("10.10.0.0/16", 65000), ("10.11.0.0/16", 65010))
-    ),
-    default="accept",
-)
-"""The AS paths of two routes begin in an AS of the router."""
+SOON = 60.0
+"""Seconds after which a reload has come to its end, where the neighbour on the left is not away."""
 ONE = {"terms": [{"match": {"prefixList": "wanted"}}]}
 MARKED = {"terms": [{"set": {"addCommunities": ["65000:9"]}}]}
 POLICIES: dict[str, dict[str, Any]] = {
@@ -145,162 +121,8 @@ ALL = {
 }
 STATES = ("absent", "up", "up", "away", "away", "long away", "coming back")
 """What the neighbour on the left is doing when the file changes."""
-
-
-class Port:
-    """The speaker of `waggle.commands.router.reload`, on a host of the network."""
-
-    def __init__(self, host: Host) -> None:
-        self.host = host
-
-    def set_collectors(self, collectors: object) -> None:
-        """Nothing is monitored."""
-
-    def set_instance(self, config: InstanceConfig) -> None:
-        self.host.give(SetInstance(msgspec.structs.replace(config, name=INSTANCE)))
-
-    def update_local(self, _: str, changes: Mapping[Any, Any]) -> None:
-        self.host.give(UpdateRoutes(INSTANCE, None, changes))
-
-    def set_peer(self, _: str, config: PeerConfig | DynamicPeerConfig) -> None:
-        self.host.peer(config)
-
-    def remove_peer(self, _: str, name: str) -> None:
-        self.host.give(RemovePeer(INSTANCE, name))
-
-
-class World:
-    """The router between a route server that restarts, and a neighbour that listens."""
-
-    def __init__(self, seed: int) -> None:
-        self.network = network = Network(seed, latency=(0.0, 0.01))
-        self.router = network.host("router", ROUTER, 65000)
-        self.left = network.host("left", LEFT, 65001)
-        self.right = network.host("right", RIGHT, 65002)
-        self.behind = network.host("behind", BEHIND, 65003)
-        self.start_left(restarting=False)
-        self.behind.peer(
-            PeerConfig(
-                name="left", address=LEFT, peer_asn=65001, export="all", export_policy=ORIGINATED_BY
-            )
-        )
-        self.behind.routes(BEHIND_ROUTES)
-        self.right.peer(PeerConfig(name="r", address=ROUTER, import_="all", connect_retry_time=5))
-        self.file: object = None
-
-    def start_left(self, *, restarting: bool) -> None:
-        """Start the neighbour on the left, with its routes."""
-        left = self.left
-        left.engine = Engine(random.Random(self.network.rng.random()), restarting=restarting)  # noqa: S311  a seed
-        left.listens = True
-        left.give(
-            SetInstance(
-                InstanceConfig(
-                    name=INSTANCE, local_asn=65001, router_id=LEFT, selection_deferral_time=10
-                )
-            )
-        )
-        left.routes(ROUTES)
-        left.peer(
-            PeerConfig(
-                name="behind", address=BEHIND, peer_asn=65003, import_="all", export="none",
-                connect_retry_time=5,
-            )
-        )  # fmt: skip
-        left.peer(
-            PeerConfig(
-                name="r",
-                address=ROUTER,
-                role=Role.ROUTE_SERVER,
-                import_="all",
-                export="all",
-                add_path="both",
-                connect_retry_time=5,
-                next_hop_ipv6="2001:db8::2",
-                graceful_restart=GracefulRestart(60, stale_time=30, long_lived_time=3000),
-            )
-        )
-
-    def stop_left(self) -> None:
-        """End the process of the neighbour on the left without a word."""
-        left = self.left
-        left.listens = False
-        for number in list(left.ends):
-            self.network.cut(left, number)
-        left.engine = Engine(random.Random(1))  # noqa: S311  a seed
-
-    def load(self, path: Path) -> None:
-        """Start with a file, or reload it."""
-        file = load(path)
-        apply(cast("Any", Port(self.router)), cast("Any", self.file), file)
-        self.file = file
-
-    def live(self, first: Path, then: Path, state: str) -> None:
-        """Start with a file and come to a state; reload; have everything come to an end."""
-        network = self.network
-        if state == "absent":
-            self.stop_left()
-        self.load(first)
-        network.run(20)
-        if state in ("away", "long away", "coming back"):
-            self.stop_left()
-            network.run({"away": 20, "long away": 80, "coming back": 20}[state])
-        if state == "coming back":
-            self.start_left(restarting=True)
-            network.run(1.003)
-        self.load(then)
-
-    def come_back(self) -> None:
-        """Start the neighbour on the left where it is away, and wait for all timers."""
-        if not self.left.listens:
-            self.start_left(restarting=True)
-        self.network.run(5000)
-
-
-def _route(view: RouteView) -> tuple[object, ...]:
-    values = msgspec.structs.asdict(view)
-    # The number of a source depends on the order of the sessions.
-    del values["path_id"]
-    return tuple(map(str, values.values()))
-
-
-def routes_in_use(host: Host) -> dict[str, set[tuple[object, ...]]]:
-    """Return the best routes of a host."""
-    return {
-        str(family): {
-            _route(view)
-            for view in host.engine.views.routes_available(INSTANCE, family)
-            if view.best
-        }
-        for family in (IPV4_UNICAST, IPV6_UNICAST)
-    }
-
-
-def picture(world: World) -> dict[str, object]:
-    """Return all that the peers of a router, and its operator, see of its routes."""
-    router = world.router
-    found: dict[str, object] = {
-        "in use": routes_in_use(router),
-        "of the neighbours": [routes_in_use(world.left), routes_in_use(world.right)],
-    }
-    for status in router.engine.views.peers(world.network.now):
-        found[f"{status.name} dynamic" if status.dynamic else status.name] = (
-            status.established,
-            [
-                (str(f.family), f.received, f.accepted, f.advertised, f.stale)
-                for f in status.families
-            ],
-        )
-        for family in (IPV4_UNICAST, IPV6_UNICAST):
-            for word, views in (
-                ("received", router.engine.views.routes_received(INSTANCE, status.name, family)),
-                (
-                    "advertised",
-                    router.engine.views.routes_advertised(INSTANCE, status.name, family),
-                ),
-            ):
-                found[f"{word} {status.name} {family}"] = sorted(map(_route, views))
-    return found
+SETTLED = ("up", "absent", "coming back")
+"""States in which nothing waits for the neighbour on the left: each router has done all that it can."""
 
 
 def write(path: Path, settings: Mapping[tuple[str, str], Any]) -> Path:
@@ -423,6 +245,10 @@ def compare(
         kept, permitted = (routes_in_use(world.router) for world in (reloaded, started))
         for family, routes in kept.items():
             assert routes <= permitted[family], (changed, state)
+    if state in SETTLED and not limited:
+        for world in (reloaded, started):
+            world.network.run(SOON)
+        assert picture(reloaded) == picture(started), (changed, state, "soon")
     for world in (reloaded, started):
         world.come_back()
     assert picture(reloaded) == picture(started), (changed, state)
@@ -453,6 +279,23 @@ def test_each_setting_of_a_neighbour_that_is_away_changes_beside_another_one(
     compare(len(key), "away", first, then, tmp_path)
 
 
+@pytest.mark.parametrize("state", SETTLED)
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [(key, number) for key in FILE_SETTINGS for number in range(1, len(FILE_SETTINGS[key]))],
+)
+def test_each_value_of_the_file_changes_beside_a_session_that_is_reset(
+    key: str, value: int, state: str, tmp_path: Path
+) -> None:
+    first = {each: values[0] for each, values in ALL.items()}
+    for section in ("left", "range"):
+        # Policies and prefix lists have an effect.
+        first |= {(section, "import"): "one", (section, "export"): "one"}
+    changed = {("file", key): FILE_SETTINGS[key][value]}
+    changed |= {("left", "holdTime"): 30, ("range", "holdTime"): 30}
+    compare(value, state, first, {**first, **changed}, tmp_path)
+
+
 @pytest.mark.parametrize("state", ["up", "away"])
 @pytest.mark.parametrize(("before", "after"), list(itertools.permutations(ALL[KIND], 2)))
 def test_a_neighbour_leaves_and_joins_a_prefix_and_another_setting_changes(
@@ -464,3 +307,43 @@ def test_a_neighbour_leaves_and_joins_a_prefix_and_another_setting_changes(
     key = rng.choice([key for key in ALL if key != KIND])
     then = {**first, KIND: after, key: other(rng, key, first[key])}
     compare(len(seed), state, first, then, tmp_path)
+
+
+def deferring(seconds: int, folder: Path) -> Path:
+    """Write a file for a router that restarts: the neighbour on the left has yet to come back."""
+    restart = {"gracefulRestart": {"restartTime": 60}}
+    neighbors = [
+        {"address": LEFT, "asn": 65001, "import": "all", **restart},
+        {"address": BEHIND, "asn": 65003, "import": "all"},
+        {"address": RIGHT, "asn": 65002, "export": "all"},
+    ]
+    path = folder / f"{seconds}.yaml"
+    file = {"asn": 65000, "routerID": ROUTER, "selectionDeferralTime": seconds}
+    path.write_text(yaml.safe_dump({**file, "neighbors": neighbors}))
+    return path
+
+
+def restarted(path: Path) -> World:
+    """Return a router that restarts with a file while the neighbour on the left is away."""
+    world = World(1)
+    world.stop_left()
+    world.behind.peer(PeerConfig(name="r", address=ROUTER, export="all", connect_retry_time=5))
+    world.router.engine = Engine(random.Random(1), restarting=True)  # noqa: S311  a seed
+    world.load(path)
+    return world
+
+
+def test_a_restarting_router_defers_selection_for_the_time_of_the_file_that_it_started_with(
+    tmp_path: Path,
+) -> None:
+    """`selectionDeferralTime` is a setting of the start: a reload changes no wait."""
+    short, long = deferring(30, tmp_path), deferring(120, tmp_path)
+    for first, then, seconds in ((short, short, 30), (short, long, 30), (long, short, 120)):
+        world = restarted(first)
+        world.network.run(10)
+        world.load(then)
+        world.network.run(seconds - 11)
+        assert world.router.status("10.0.0.3").established
+        assert not world.right.available(IPV4_UNICAST)
+        world.network.run(2)
+        assert world.right.available(IPV4_UNICAST).keys() == BEHIND_ROUTES.keys()

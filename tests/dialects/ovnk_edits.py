@@ -46,6 +46,9 @@ PLACES: Final = {
     for kind in (*KINDS, EGRESS_IP, UPLINK_STATE)
     if not kind.namespaced
 }
+REPORTED: Final = (ROUTE_ADVERTISEMENTS.name, CLUSTER_NETWORK.name, VTEP.name)
+"""The kinds with conditions."""
+ALL_ATTACHMENTS: Final = f"/apis/k8s.cni.cncf.io/v1/{ATTACHMENTS}"
 FABRIC: Final = "10.88.0.1"
 ADDRESSES: Final = {"w1": "10.88.0.11", "w2": "10.88.0.12"}
 
@@ -143,7 +146,7 @@ class Model:
         objects = [server.request("GET", path).body for path in paths]
         defined = custom_resource_definition(FRR_CONFIGURATION)
         self._cluster = Cluster(*objects, defined, evpn=True)
-        self._cluster.write()
+        self._cluster.settle()
 
     def put(self, path: str, value: dict[str, Any]) -> None:
         # With what the definitions add.
@@ -157,15 +160,55 @@ class Model:
     def _edited(self, edit: Callable[[], None]) -> None:
         edit()
         self._cluster.restart()
-        self._cluster.write()
+        self._cluster.settle()
 
     def check(self) -> None:
-        """Compare what is generated in the API server."""
+        """Compare generated objects, annotations of attachments and conditions in the API server."""
         found = {
             name: msgspec.to_builtins(FRR_CONFIGURATION.decode(one).spec)
             for name, one in generated_in(self._server).items()
         }
         assert found == self._cluster.generated()
+        rows = self._server.request("GET", ALL_ATTACHMENTS).body["items"]
+        annotated = {
+            (row["metadata"]["namespace"], row["metadata"]["name"]): row["metadata"]
+            .get("annotations", {})
+            .get(KEY)
+            for row in rows
+        }
+        assert annotated == self._cluster.annotations()
+        assert self._reported() == self._wanted_reports()
+
+    def _reported(self) -> dict[tuple[str, str], Any]:
+        """Return status and conditions of the objects of OVN-Kubernetes, without times."""
+        reported = {}
+        for kind in REPORTED:
+            for row in self._server.request("GET", PLACES[kind]).body["items"]:
+                status = row.get("status", {})
+                conditions = {
+                    one["type"]: {key: one[key] for key in one if key != "lastTransitionTime"}
+                    for one in status.get("conditions", ())
+                }
+                if conditions:
+                    found = (status.get("status", ""), conditions)
+                    reported[kind, row["metadata"]["name"]] = found
+        return reported
+
+    def _wanted_reports(self) -> dict[tuple[str, str], Any]:
+        """Return the same as an operator that starts now would write it."""
+        wanted: dict[tuple[str, str], Any] = {}
+        for one in self._cluster.fresh_start().conditions:
+            condition = {
+                "type": one.type,
+                "status": str(one.status),
+                "reason": one.reason,
+                "message": one.message,
+                "observedGeneration": one.observed_generation,
+            }
+            _, before = wanted.get((one.object.kind, one.object.name), ("", {}))
+            found = (one.summary, {**before, one.type: condition})
+            wanted[one.object.kind, one.object.name] = found
+        return wanted
 
     def advertised(self, of: str) -> set[str]:
         """Return the prefixes that a node has to advertise to the fabric."""

@@ -70,6 +70,15 @@ def test_the_text_is_short_and_has_what_is_readable(given: list[str], texts: lis
     assert list(AddressSet.of(given).texts()) == texts
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["10.0.0.0/" + "9" * 5000, "10.0.0.0/x", "fe80::1%eth0"],
+    ids=["many", "x", "zone"],
+)
+def test_a_text_that_is_no_prefix_adds_nothing(text: str) -> None:
+    assert list(AddressSet.of([text, "10.0.0.7"]).texts()) == ["10.0.0.7"]
+
+
 def test_an_ipv4_address_is_no_ipv6_address() -> None:
     assert not covers(AddressSet.of(["::/0"]), "10.0.0.1")
     assert not covers(AddressSet.of(["0.0.0.0/0"]), "::1")

@@ -55,6 +55,12 @@ def test_the_external_one_comes_next_and_without_any_there_is_none() -> None:
     assert next_hops_of(None, "2001:db8::9") == ()
 
 
+def test_an_address_with_a_zone_is_no_next_hop() -> None:
+    zoned = node(("InternalIP", "fe80::1%eth0"), ("InternalIP", "2001:db8::1"))
+    assert next_hops_of(zoned, "198.51.100.9") == (NextHop(IPV6_UNICAST, "2001:db8::1"),)
+    assert next_hops_of(node(("InternalIP", "fe80::1%eth0")), "198.51.100.9") == ()
+
+
 ASN = 65001
 END = "2001:db8:1::9"
 DIALECTS: dict[str, list[dict[str, Any]]] = {

@@ -9,6 +9,7 @@ which sessions are reset.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -51,6 +52,8 @@ class Planned(msgspec.Struct):
     before: NodeState
     after: NodeState
     problems: list[Json]
+    rendered_problems: tuple[list[Json], list[Json]]
+    """The problems of render before the step and after it."""
     kernel: Json
     """``kernel`` and ``notInstalled`` of render after the step."""
 
@@ -157,6 +160,7 @@ class PlannedAgent:
     def carry_out(self, directory: Path, step: scenario.Step) -> Planned:
         """Return the plan of a step, and carry it out."""
         before = msgspec.structs.replace(self.made.state(), kernel=self._kernel)
+        rendered_before = self.made.document()["problems"]
         self._transfer(before)
         scenario.carry_out(directory, step, self._manifests)
         if step.agent in ("kill", "start", "restart", "stop"):
@@ -169,7 +173,8 @@ class PlannedAgent:
         plan = node_plan(before, after)
         joined = Plan()
         joined.add(self._settings.node, before, after, plan)
-        return Planned(plan, before, after, joined.problems(), kernel)
+        rendered = (rendered_before, self.made.document()["problems"])
+        return Planned(plan, before, after, joined.problems(), rendered, kernel)
 
     def _announced(self) -> dict[PeerKey, tuple[ReceivedRoute, ...]]:
         """Return what each peer announces: prefixes at the ends of all import rules, and others.
@@ -233,22 +238,29 @@ def check_kernel(document: Json, kernel: dict[str, Json], rendered: Json) -> Non
 
 
 def check_problems(step: scenario.Step, planned: Planned) -> None:
-    """Check that the plan has each problem that the step brings, and none that was there before."""
-    found = {
-        change: [item for item in planned.problems if item["change"] == change]
-        for change in ("new", "remains", "solved")
+    """Check that each problem has the word that follows from what render has before and after."""
+    before, after = ({problem_key(item) for item in items} for items in planned.rendered_problems)
+    changes = {
+        problem_key(item): "remains" if problem_key(item) in before else "new"
+        for item in planned.rendered_problems[1]
     }
+    changes |= dict.fromkeys(before - after, "solved")
+    assert {problem_key(item): item["change"] for item in planned.problems} == changes, step.name
     for expected in step.expect.problems or ():
         wanted = {name: expected[name] for name in ("objects", "field") if name in expected}
-        alike = [
-            item
-            for item in (*found["new"], *found["remains"])
-            if not scenario.differences(wanted, item)
-        ]
-        assert alike, (step.name, expected, planned.problems)
-    if step.expect.problems == []:
-        assert not found["new"], (step.name, found["new"])
-        assert not found["remains"], (step.name, found["remains"])
+        assert any(
+            item["change"] != "solved" and not scenario.differences(wanted, item)
+            for item in planned.problems
+        ), (step.name, expected, planned.problems)
+
+
+def problem_key(item: Json) -> tuple[object, ...]:
+    """Return what makes a problem the same before and after: its place in a list does not."""
+    return (
+        *filter(None, item["objects"]),
+        re.sub(r"\[\d+\]", "[]", item["field"]),
+        item["message"],
+    )
 
 
 @pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)

@@ -14,20 +14,19 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-import yaml
 
 from cells.serve.items import explain_item
 from reconcilers.compile_manifests import CompiledManifests, kinds_of
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.model import ObjectRef, RouteExplanation
+from reconcilers.prefixes import covers
 from resources.manifests.load import load
-from speaker.nlri import prefix_to_text
+from speaker.nlri import prefix_to_text, prefix_to_wire
 from tests.support import scenario
+from tests.support.explanations import Explained, documents
 from tests.support.scenario import Question, Scenario, Step
 
-WITHOUT_RULE: Final = frozenset({"LeftOut", "LoadBalancerClass", "NodeExcluded"})
-"""Reasons of the Service, the node or the peer itself, or that no object is such a rule."""
 SELECTING: Final = frozenset(
     {"CiliumBGPClusterConfig", "CiliumBGPPeeringPolicy", "BGPPeer", "BGPPolicy", "FRRConfiguration"}
 )
@@ -50,8 +49,11 @@ def test_the_rendered_intent_is_what_the_scenario_expects(directory: Path, tmp_p
         assert not scenario.render_differences(step.expect, document), step.name
         verdicts = explanations(made)
         assert explained(made, verdicts) == advertised(document), step.name
-        check_chains(made, verdicts)
-        check_obstacles(made, verdicts, scenario_prefixes(described), step, tmp_path)
+        explained_step = Explained(made, documents(tmp_path))
+        explained_step.check(verdicts)
+        explained_step.check_origins(verdicts)
+        prefixes = scenario_prefixes(described)
+        check_absent(made, explained_step, verdicts, prefixes, step, tmp_path)
         for question in step.expect.explain:
             found = answers(made, question, dialects)
             assert question.answered(found), (step.name, question)
@@ -105,28 +107,6 @@ def peer_names(made: CompiledManifests) -> dict[tuple[str, str], str]:
     }
 
 
-def check_chains(made: CompiledManifests, verdicts: Iterable[RouteExplanation]) -> None:
-    """Check that each advertised route leads over a rule to an object, and that both exist."""
-    for verdict in verdicts:
-        if verdict.advertised:
-            assert verdict.object is not None, verdict
-            for ref in (verdict.object, verdict.rule):
-                assert ref is None or exists(made, ref), (ref, verdict)
-            assert verdict.rule is not None, verdict
-
-
-def exists(made: CompiledManifests, ref: ObjectRef) -> bool:
-    """Return whether an object is in the manifests, or generated from them."""
-    snapshot = made.db.snapshot()
-    node = made.settings.node
-    if ref == ObjectRef("Node", "", node) or (ref.kind, ref.namespace) == ("Interface", node):
-        return True  # of the host, with or without an object
-    kind = made.resources.kinds.named(ref.kind)
-    if kind is not None and made.resources.of(kind).get(snapshot, (ref.namespace, ref.name)):
-        return True
-    return any(row.object == ref for row in made.intent.generated.all(snapshot))
-
-
 def scenario_prefixes(described: Scenario) -> dict[str, set[str]]:
     """Return the prefixes that a peer has in any step, by peer."""
     prefixes: dict[str, set[str]] = {}
@@ -136,64 +116,99 @@ def scenario_prefixes(described: Scenario) -> dict[str, set[str]]:
     return prefixes
 
 
-def check_obstacles(
+def check_absent(
     made: CompiledManifests,
+    explained_step: Explained,
     verdicts: Sequence[RouteExplanation],
     prefixes: dict[str, set[str]],
     step: Step,
     directory: Path,
 ) -> None:
-    """Check that each prefix a peer must not have has its obstacle, or no object at all."""
-    names = peer_names(made)
+    """Check that each prefix a peer must not have has its obstacle, or that nothing has it."""
+    keys = {name: key for key, name in peer_names(made).items()}
     present = documents(directory)
     check_selectors(made, verdicts, present)
-    without_rule = WITHOUT_RULE
-    if not any(item["kind"] == "BGPAdvertisement" for item in present):
-        without_rule |= {"NotOwner"}
     everywhere = set[str]().union(*prefixes.values())
     for name, routes in step.expect.routes.items():
         for prefix in everywhere - scenario.expected_routes(routes).keys():
+            context = (step.name, name, prefix)
             at_peer = [
                 verdict
                 for verdict in verdicts
                 if verdict.family is not None
                 and verdict.nlri is not None
                 and prefix_to_text(verdict.family, verdict.nlri) == prefix
-                and names.get((verdict.instance or "", verdict.peer or ""), name) == name
+                and keys.get(name, (verdict.instance, verdict.peer))
+                == (verdict.instance, verdict.peer)
             ]
             if at_peer:
                 for verdict in at_peer:
                     # Of an address that is a part of an aggregate, another prefix is advertised.
-                    assert verdict.nlri not in verdict.advertised, (step.name, name, verdict)
-                    assert verdict.rule or verdict.reason in without_rule, (step.name, verdict)
-            elif ref := router_with(present, prefix):
-                found = [
-                    verdict
-                    for group in made.explainer().explain(parse_target(prefix, {}))
-                    for verdict in group
-                ]
-                assert any(v.object == ref or v.rule == ref for v in found), (step.name, prefix)
-            elif prefix.endswith(("/32", "/128")):
-                address = prefix.rpartition("/")[0]
-                assert not any(
-                    re.search(rf"(?<![\w.:]){re.escape(address)}(?![\w.:])", file.read_text())
-                    for file in directory.iterdir()
-                ), (step.name, name, prefix)
+                    assert verdict.nlri not in verdict.advertised, (context, verdict)
+                continue
+            found = answer(made, prefix, keys.get(name))
+            if isinstance(found, str):
+                check_sentence(made, found, prefix, verdicts)
+                check_not_written(directory, present, prefix)
             else:
-                # A network that no object of the node has, which is the answer.
-                with pytest.raises(NothingFoundError, match=f"contains {re.escape(prefix)}(;|$)"):
-                    list(made.explainer().explain(parse_target(prefix, {})))
-                written = [item["kind"] for item in present if prefix in json.dumps(item)]
-                assert set(written) <= POOLS, (step.name, name, prefix)
+                assert found, context
+                explained_step.check(found)
+                ref = router_with(present, prefix)
+                for verdict in found:
+                    assert _text(verdict) != prefix or not verdict.advertised, (context, verdict)
+                    # Of another node's object, or of an address within an aggregate that is sent.
+                    wanted = prefix_to_wire(prefix)[1]
+                    assert (verdict.object == ref and verdict.rule == ref) or any(
+                        covers(nlri, wanted) for nlri in verdict.advertised
+                    ), (context, verdict)
 
 
-def documents(directory: Path) -> list[dict[str, Any]]:
-    """Return the objects of the manifests as they are written."""
-    found: list[dict[str, Any]] = []
-    for file in directory.iterdir():
-        if file.suffix == ".yaml":
-            found += filter(None, yaml.safe_load_all(file.read_text()))
-    return found
+def answer(
+    made: CompiledManifests, prefix: str, key: tuple[str, str] | None
+) -> list[RouteExplanation] | str:
+    """Return what is explained of a prefix at one peer, or the sentence that nothing has it."""
+    try:
+        return [
+            verdict
+            for group in made.explainer().explain(
+                parse_target(prefix, {}), lambda instance, name, _: key in (None, (instance, name))
+            )
+            for verdict in group
+        ]
+    except NothingFoundError as error:
+        return str(error)
+
+
+def check_sentence(
+    made: CompiledManifests, sentence: str, prefix: str, verdicts: Iterable[RouteExplanation]
+) -> None:
+    """Check the sentence that nothing has a prefix, and the nearest prefixes in it."""
+    node = made.settings.node
+    begins = f"nothing that node {node} could advertise contains {prefix}"
+    before, _, nearest = sentence.partition("; the nearest: ")
+    assert before == begins
+    known = {_text(verdict) for verdict in verdicts}
+    if nearest and known:
+        assert set(nearest.split(", ")) <= known, sentence
+
+
+def check_not_written(directory: Path, present: list[dict[str, Any]], prefix: str) -> None:
+    """Check that no object has a prefix, but a pool may have the network."""
+    if prefix.endswith(("/32", "/128")):
+        address = prefix.rpartition("/")[0]
+        assert not any(
+            re.search(rf"(?<![\w.:]){re.escape(address)}(?![\w.:])", file.read_text())
+            for file in directory.iterdir()
+        ), prefix
+    else:
+        written = [item["kind"] for item in present if prefix in json.dumps(item)]
+        assert set(written) <= POOLS, prefix
+
+
+def _text(verdict: RouteExplanation) -> str | None:
+    if verdict.family is None or verdict.nlri is None:
+        return None
+    return prefix_to_text(verdict.family, verdict.nlri)
 
 
 def check_selectors(

@@ -29,13 +29,11 @@ class BackgroundLoop:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Cancel the tasks, abort the connections, end the thread."""
-        try:
-            self.do(_end())
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(PATIENCE)
-            self._loop.close()
+        """End the thread, then cancel the tasks and abort the connections: nothing begins meanwhile."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE)
+        self._loop.run_until_complete(_end())
+        self._loop.close()
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Return the result of a coroutine that runs in the thread."""
@@ -43,6 +41,8 @@ class BackgroundLoop:
 
 
 async def _end() -> None:
+    # The first step of a task that accepts a connection gives its socket to a transport.
+    await asyncio.sleep(0)
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

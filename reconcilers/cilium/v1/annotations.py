@@ -10,6 +10,9 @@ import ipaddress
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from resources.decimal_numbers import decimal_number
+from resources.errors import shortened
+
 PREFIX = "cilium.io/bgp-virtual-router."
 
 
@@ -71,12 +74,14 @@ def _router_id(key: str, text: str) -> str:
     except ValueError:
         address = ipaddress.IPv4Address(0)
     if not int(address):
-        raise AnnotationError(key, f"router-id {text!r} is not an IPv4 address other than 0.0.0.0")
+        raise AnnotationError(
+            key, f"router-id {shortened(text)} is not an IPv4 address other than 0.0.0.0"
+        )
     return str(address)
 
 
 def _port(key: str, text: str) -> int | None:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
-    if not 0 <= number <= 65535:
-        raise AnnotationError(key, f"local-port {text!r} is not within 0 to 65535")
+    number = decimal_number(text, 65535)
+    if number is None:
+        raise AnnotationError(key, f"local-port {shortened(text)} is not within 0 to 65535")
     return number or None

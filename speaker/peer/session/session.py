@@ -17,6 +17,7 @@ from speaker.message import KEEPALIVE, Notification, Open, decode_open
 from speaker.negotiated import Negotiated
 from speaker.peer.actions import Close, Write
 from speaker.peer.engine_context import EngineContext, Timer
+from speaker.peer.message_counts import TYPE_POSITION
 from speaker.peer.message_stream import MessageStream
 from speaker.peer.session.event_tables import ERROR_EVENT, EXPIRY_EVENT
 from speaker.peer.session.message_fault import message_fault
@@ -103,7 +104,7 @@ class Session:
         """In OpenConfirm with the KEEPALIVE withheld, until a collision is resolved."""
         self._early_keepalive = False
         self.stream = MessageStream()
-        self.updates = UpdateReceiver(self._context, self.timers)
+        self.updates = UpdateReceiver(self._context, self.timers, self.owner.messages)
         self._control_received = 0
         self._control_sent = 0
 
@@ -328,7 +329,7 @@ class Session:
         """Send one message."""
         if self.connection is not None:
             self._control_sent += 1
-            self.owner.messages.count_sent(message)
+            self.owner.messages.sent[message[TYPE_POSITION]] += 1
             self._context.out.append(Write(self.connection, (message,)))
 
     def send_updates(self, parts: tuple[bytes, ...], messages: int, prefixes: int) -> None:
@@ -378,14 +379,12 @@ class Session:
 
     def _messages(self, kind: int, bodies: Sequence[bytes]) -> None:
         # The fence of every message: an internal error costs this session, and is reported.
-        updates = self.updates
-        before = updates.received
         try:
             if kind == _UPDATE and self.state is _ESTABLISHED:
                 self.updates.receive(bodies)
             else:
                 self._control_received += 1
-                self.owner.messages.count_received(kind)
+                self.owner.messages.received[kind] += 1
                 self._control(kind, bodies[0])
         except NotificationError as error:
             self._fail(ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
@@ -396,8 +395,6 @@ class Session:
                 Notification.cease(CeaseSubcode.OUT_OF_RESOURCES),
                 "internal error while handling a message",
             )
-        finally:
-            self.owner.messages.updates_received += updates.received - before
 
     def _control(self, kind: int, body: bytes) -> None:
         """Process any message but an UPDATE in Established. Raises `NotificationError`."""

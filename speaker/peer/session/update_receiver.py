@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol, final
 
 from speaker.peer.engine_context import EngineContext
+from speaker.peer.message_counts import MessageCounters
 from speaker.peer.session.session_timers import SessionTimers
 
 
@@ -39,10 +40,22 @@ class RouteHandler(Protocol):
 class UpdateReceiver:
     """The UPDATEs of one session, from Established to its end."""
 
-    __slots__ = ("_context", "_hold_restarted", "_plain", "_timers", "handler", "received")
+    __slots__ = (
+        "_context",
+        "_counters",
+        "_hold_restarted",
+        "_plain",
+        "_timers",
+        "handler",
+        "received",
+    )
 
-    def __init__(self, context: EngineContext, timers: SessionTimers) -> None:
+    def __init__(
+        self, context: EngineContext, timers: SessionTimers, counters: MessageCounters
+    ) -> None:
+        """``counters`` are of all sessions of the peer."""
         self._context = context
+        self._counters = counters
         self._timers = timers
         self._plain: PlainUpdateHandler | None = None
         self.handler: RouteHandler | None = None
@@ -71,12 +84,11 @@ class UpdateReceiver:
         position = 0
         while position < len(bodies) and plain is not None and handler is not None:
             taken = plain.receive(bodies, position)
-            if taken:
-                self.received += taken
-                position += taken
-            else:
-                self.received += 1
+            count = taken or 1
+            self.received += count
+            self._counters.updates_received += count
+            if not taken:
                 handler.update(bodies[position])
-                position += 1
+            position += count
             if self.handler is not handler:
                 return

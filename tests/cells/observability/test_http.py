@@ -40,7 +40,11 @@ def test_an_address_is_a_port_with_a_host_before_it(text: str, expected: tuple[s
     assert parse_address(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "host", "host:", "1:65536", "::1:9100", "a:b", "a:-1", "a:²"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "host", "host:", "1:65536", "::1:9100", "a:b", "a:-1", "a:²", f"a:{'9' * 5000}"],
+    ids=lambda text: ascii(text[:16]),
+)
 def test_an_invalid_address_is_named(text: str) -> None:
     with pytest.raises(SettingError, match="--http-address: is not"):
         parse_address(text)

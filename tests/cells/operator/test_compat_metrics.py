@@ -14,11 +14,14 @@ from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Dialect
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.model import Condition, ObjectRef
+from reconcilers.operator import Planner
 from reconcilers.ovnk.dialect import OvnkDialect
 from reconcilers.ovnk.options import OvnkOptions
+from reconcilers.sliced_work import finish
 from resources.ovnk.kinds import CLUSTER_NETWORK, ROUTE_ADVERTISEMENTS, VTEP
 from resources.tables import Tables
 from statedb import Database
+from tests.reconcilers.ovnk.operator_cluster import advertisements
 
 if TYPE_CHECKING:
     from cells.hive.jobs import Jobs
@@ -42,6 +45,10 @@ def samples(
     for condition in conditions:
         before = collector.conditions.get(condition.object, ())
         collector.conditions = {**collector.conditions, condition.object: (*before, condition)}
+    return _series(collector, kind)
+
+
+def _series(collector: CompatCollector, kind: str) -> dict[tuple[str, str, str], float]:
     gauges = {gauge.name: gauge for gauge in collector.collect() if gauge is not None}
     gauge = gauges[f"ovnkube_clustermanager_{kind}_condition"]
     return {
@@ -83,8 +90,35 @@ def test_networks_and_vteps_have_a_metric_each() -> None:
     }
 
 
-def test_deleted_objects_have_no_series() -> None:
-    assert samples() == {}
+def test_a_deleted_object_has_no_series_any_more() -> None:
+    kinds = kinds_of([OvnkDialect, Frrk8sDialect])
+    db = Database()
+    tables = Tables(db, kinds)
+    ovnk = OvnkDialect(tables, OvnkOptions(mode="generate"))
+    planner = Planner(
+        db, [ovnk, Frrk8sDialect(tables, Frrk8sDialect.options_type())], "kube-system"
+    )
+    collector = CompatCollector(Group([ovnk]), metrics(compat=True), {})
+
+    def series() -> set[str]:
+        """Return the names of objects with series after a round of the operator."""
+        plan = finish(planner.plan())
+        assert plan is not None
+        collector.conditions = plan.conditions
+        return {name for name, _, _ in _series(collector, "route_advertisement")}
+
+    table = tables.of(ROUTE_ADVERTISEMENTS)
+    rows = {name: ROUTE_ADVERTISEMENTS.decode(advertisements(name)) for name in ("north", "south")}
+    with db.write(table) as txn:
+        for row in rows.values():
+            table.upsert(txn, row)
+    assert series() == {"north", "south"}
+    with db.write(table) as txn:
+        table.delete(txn, rows["north"].key)
+    assert series() == {"south"}
+    with db.write(table) as txn:
+        table.delete(txn, rows["south"].key)
+    assert series() == set()
 
 
 def test_without_the_option_there_is_none() -> None:

@@ -82,8 +82,11 @@ def test_a_limit_ends_the_answer_and_says_so(tmp_path: Path) -> None:
             True,
         )
         assert "truncated" not in at_socket(path).get("/v1/routes", {"limit": "1000"})
-        with pytest.raises(AgentError, match="limit: a number of at least 1, not '0'"):
-            at_socket(path).get("/v1/routes", {"limit": "0"})
+        for limit in ("0", "x", "9" * 5000):
+            with pytest.raises(
+                AgentError, match=f"limit: a number of at least 1, not '{limit[:9]}"
+            ):
+                at_socket(path).get("/v1/routes", {"limit": limit})
         with pytest.raises(AgentError, match="unknown parameter limit"):
             at_socket(path).get("/v1/peers", {"limit": "1"})
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from reconcilers.antrea.dialect import AntreaDialect
-from reconcilers.antrea.node_facts import hashed_router_id
+from reconcilers.antrea.node_facts import hashed_router_id, node_facts
 from reconcilers.antrea.options import AntreaOperatorOptions
 from reconcilers.operator import Planner
 from reconcilers.sliced_work import finish
+from resources.core.kinds import NODE as NODE_KIND
+from speaker.nlri import IPV6_UNICAST
 from tests.reconcilers.antrea.build import (
     NODE,
     PEER,
@@ -52,6 +54,11 @@ def test_a_pod_cidr_without_an_address_of_its_family_is_a_problem_and_the_other_
     it = Cluster(node(cidrs=["10.201.7.0/24", "2001:db8:c9:7::/64"]), policy(peers=PEERS, pod=True))
     assert it.problems() == [(f"Node/{NODE}", "spec.podCIDRs[1]")]
     assert it.prefixes() == ["10.201.7.0/24"]
+
+
+def test_an_address_with_a_zone_is_no_local_end_of_a_session() -> None:
+    zoned = NODE_KIND.decode(node(cidrs=V6["cidrs"], addresses=["fe80::1%eth0", *V6["addresses"]]))
+    assert node_facts(zoned).transport == {IPV6_UNICAST: "2001:db8:30::17"}
 
 
 def test_a_node_without_addresses_has_no_peers_and_a_problem() -> None:

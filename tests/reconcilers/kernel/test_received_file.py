@@ -25,6 +25,7 @@ def test_a_prefix_is_all_that_a_route_needs() -> None:
         ({"prefix": "10.0.0.0/8", "nextHop": "router"}, "'router'"),
         ({"prefix": "10.0.0.0/8", "communities": ["no-export"]}, "'no-export' is not a community"),
         ({"prefix": "10.0.0.0/8", "communities": ["65536:1"]}, "'65536:1' is not a community"),
+        ({"prefix": "10.0.0.0/8", "communities": ["9" * 5000 + ":1"]}, "is not a community"),
         ({"prefix": "10.0.0.0/8", "asPath": [4294967296]}, "asPath"),
         ({"prefix": "10.0.0.0/8", "metric": 3}, "unknown field `metric`"),
         ({"prefix": "10.0.0.0/8", "origin": "bgp"}, "'bgp'"),

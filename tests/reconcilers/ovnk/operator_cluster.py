@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import (
@@ -19,7 +20,7 @@ from reconcilers.dialect import (
 )
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
-from reconcilers.model import Condition
+from reconcilers.model import Condition, ObjectAnnotations
 from reconcilers.ovnk.compat_metrics import of_operator
 from reconcilers.ovnk.dialect import OvnkDialect
 from reconcilers.ovnk.options import OvnkOptions
@@ -179,6 +180,31 @@ class Cluster:
         for one in intent.deletions:
             self.remove(one.object.kind, one.object.name, one.object.namespace)
         return intent
+
+    def settle(self) -> None:
+        """Run the operator, and write what it wants with annotations, until it wants nothing."""
+        for _ in range(5):
+            intent = self.write()
+            for one in intent.annotations:
+                self._annotate(one)
+            if not (intent.outdated or intent.deletions or intent.annotations):
+                return
+        raise AssertionError("the operator does not end")
+
+    def _annotate(self, wanted: ObjectAnnotations) -> None:
+        ref = wanted.object
+        table = self._tables.of(self._kind(ref.kind))
+        row = table.get(self._db.snapshot(), (ref.namespace, ref.name))
+        assert row is not None, ref
+        annotations = {**row.metadata.annotations, **wanted.annotations}
+        with self._db.write(table) as txn:
+            table.upsert(txn, replace(row, metadata=replace(row.metadata, annotations=annotations)))
+
+    def annotations(self) -> dict[tuple[str, str], str | None]:
+        """Return the annotation with RouteAdvertisements of each stored attachment."""
+        table = self._tables.of(self._kind("NetworkAttachmentDefinition"))
+        rows = table.all(self._db.snapshot())
+        return {row.key: row.metadata.annotations.get(KEY) for row in rows}
 
     def generated(self) -> dict[str, Json]:
         """Return the specs of stored generated FRRConfigurations, by annotation."""

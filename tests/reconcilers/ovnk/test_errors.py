@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from reconcilers.ovnk import generate_node
+from reconcilers.model import ObjectRef
+from reconcilers.ovnk import attached_networks, generate_node
+from resources.ovnk.cni import CniConfig, parse_cni
 from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
@@ -37,6 +39,10 @@ EVPN = {"transport": "evpn", "evpn": {"vtep": "fabric", "ipVRF": {"vni": 5200}}}
 OF_VRF = source(
     "spine", {"asn": 64710, "vrf": "red", "neighbors": [{"address": "172.31.1.1", "asn": 1}]}
 )
+PRIMARY_NETWORKS: dict[str, Any] = {
+    "networkSelectionType": "PrimaryUserDefinedNetworks",
+    "primaryUserDefinedNetworkSelector": {"namespaceSelector": {}, "networkSelector": {}},
+}
 ERROR, PENDING = "ConfigurationError", "ConfigurationPending"
 
 
@@ -108,6 +114,20 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
     ),
     ("3", Cluster(W1, source(), advertisements(**OF_RED)), PENDING, ["no networks selected"]),
     (
+        "4",
+        Cluster(W1, source(), RED, advertisements(networkSelectors=[PRIMARY_NETWORKS])),
+        ERROR,
+        ["PrimaryUserDefinedNetworks", "networkSelectionType"],
+    ),
+    (
+        "4 unknown",
+        Cluster(
+            W1, source(), RED, advertisements(networkSelectors=[{"networkSelectionType": "All"}])
+        ),
+        ERROR,
+        ["'All'", "networkSelectionType"],
+    ),
+    (
         "5",
         Cluster(
             W1,
@@ -153,6 +173,12 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
         ["mp7-udn-vrf", "a-name-of-sixteen"],
     ),
     ("9", evpn(advertisements(targetVRF="", **OF_RED)), ERROR, ["red", "auto"]),
+    (
+        "10",
+        Cluster(W1, source(), advertisements(nodeSelector={"matchLabels": {"zone": "a"}})),
+        ERROR,
+        ["spec.nodeSelector", "has to be empty"],
+    ),
     (
         "11",
         Cluster(W1, source(), advertisements(**EIP, nodeSelector={"matchLabels": {"zone": "a"}})),
@@ -251,6 +277,12 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
         ["leaf-w1", "10.9.0.1/99"],
     ),
     (
+        "25 an uplink with a zone",
+        uplink("leaf", {"ipAddresses": ["fe80::1%eth0/64"], "conditions": READY}),
+        ERROR,
+        ["leaf-w1", "fe80::1%eth0/64"],
+    ),
+    (
         "a name that is no label",
         Cluster(W1, source(), advertisements("n" * 64)),
         ERROR,
@@ -274,6 +306,12 @@ def test_an_error_names_what_is_wrong(cluster: Cluster, reason: str, texts: list
     assert (found.status, found.reason) == (False, reason)
     assert [text for text in texts if text not in found.message] == []
     assert [one for one in intent.generated if one.object.kind == "FRRConfiguration"] == []
+
+
+def test_every_error_of_the_controller_has_a_case() -> None:
+    """All numbers of OVN-Kubernetes' table; 16 is a part of 15."""
+    numbers = {int(name.split()[0]) for name, *_ in CASES if name[0].isdigit()}
+    assert numbers == set(range(1, 26)) - {16}
 
 
 def _documented() -> list[re.Pattern[str]]:
@@ -335,21 +373,88 @@ def test_a_broken_attachment_is_a_problem_and_no_network(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "7", '{"default": 7}', '{"default": [7]}', "x" * 2**20, '{"default": ' + DEEP],
-    ids=lambda text: text[:16],
+    "number",
+    ["9" * 5000, "100000", "-1", "x", "", "\u0667", "7.0", "1e999"],
+    ids=lambda text: ascii(text[:16]),
 )
-def test_a_wrong_annotation_stops_no_other_route_advertisements(text: str) -> None:
-    broken = node("w9", text, "10.88.0.19/24")
-    row = advertisements(
-        "egress", **EIP, nodeSelector={"matchLabels": {"kubernetes.io/hostname": "w1"}}
-    )
-    cluster = Cluster(W1, broken, source(), row, advertisements("north"))
-    found = cluster.condition("north")
-    assert found.reason == "ConfigurationError"
-    assert "w9" in found.message
-    assert len(found.message) < 2000
-    assert cluster.condition("egress").reason == "Accepted"
+@pytest.mark.parametrize("name", ["a-name-of-sixteen", "default"])
+def test_a_network_id_that_is_no_number_is_a_problem_of_the_attachment(
+    name: str, number: str
+) -> None:
+    broken = attachment(name, "10.62.0.0/16/24", number=number)
+    cluster = Cluster(W1, source(), RED, broken, advertisements(**OF_RED))
+    intent = cluster.operate()
+    (problem,) = intent.problems
+    assert problem.objects == (ObjectRef("NetworkAttachmentDefinition", f"{name}-ns", name),)
+    assert problem.field == "metadata.annotations[k8s.ovn.org/network-id]"
+    assert "is not a number from 0 to 99999" in problem.message
+    assert len(problem.message) < 200
+    assert cluster.condition().reason == "Accepted"
+    assert {o.object.name for o in intent.annotations} == {"red"}
+
+
+LINES = "65000:1\n!\nrouter bgp 64710\n no neighbor 10.88.0.1"
+"""A text of FRR with more lines than one."""
+
+
+@pytest.mark.parametrize("name", ["a\nno router", "a b", "a/b", "..", "", "a%b"])
+def test_a_network_whose_name_is_that_of_no_vrf_is_a_problem_of_the_attachment(name: str) -> None:
+    broken = attachment("blue", "10.62.0.0/16/24")
+    broken["metadata"]["ownerReferences"][0]["name"] = name
+    cluster = Cluster(W1, source(), RED, broken, advertisements(**OF_RED))
+    (problem,) = cluster.operate().problems
+    assert problem.objects == (ObjectRef("NetworkAttachmentDefinition", "blue-ns", "blue"),)
+    assert problem.field == "metadata.ownerReferences"
+    assert cluster.condition().reason == "Accepted"
+
+
+@pytest.mark.parametrize("target", [LINES, "65000:1\n", "65000", "x", "1" * 5000 + ":1"])
+@pytest.mark.parametrize("vrf", ["macVRF", "ipVRF"])
+def test_a_text_that_is_no_route_target_is_a_problem_of_the_attachment(
+    vrf: str, target: str
+) -> None:
+    config = {**EVPN, "evpn": {"vtep": "fabric", vrf: {"vni": 5200, "routeTarget": target}}}
+    broken = attachment("blue", "10.62.0.0/16/24", config=config)
+    cluster = evpn(attachment("red", "10.61.0.0/16/24", config=EVPN))
+    cluster.put(annotated("vteps", '{"fabric": {"ips": ["100.72.0.11"]}}'), broken)
+    (problem,) = cluster.operate().problems
+    assert (problem.objects[0].name, problem.field) == ("blue", "spec.config")
+    assert "is not a route target" in problem.message
+    assert len(problem.message) < 300
+    assert cluster.condition().reason == "Accepted"
+
+
+def test_a_network_that_has_no_number_yet_is_no_problem() -> None:
+    waiting = attachment("a-name-of-sixteen", "10.62.0.0/16/24")
+    del waiting["metadata"]["annotations"]["k8s.ovn.org/network-id"]
+    intent = Cluster(W1, source(), waiting, advertisements(**OF_RED)).operate()
+    assert intent.problems == ()
+    assert [one.reason for one in intent.conditions] == ["ConfigurationPending"]
+
+
+def test_a_defect_with_an_attachment_keeps_its_routes_and_stops_no_other_object(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def parse(text: str) -> CniConfig | str:
+        if "10.62" in text:
+            raise RuntimeError("a defect")
+        return parse_cni(text)
+
+    blue = attachment("blue", "10.62.0.0/16/24", labels={"export": "blue"})
+    of_blue = json.loads(json.dumps(CLUSTER_NETWORKS).replace("yes", "blue"))
+    w1 = node("w1", {**SUBNETS, "cluster_udn_blue": ["10.62.3.0/24"]})
+    rows = advertisements(**OF_RED), advertisements("of-blue", networkSelectors=[of_blue])
+    cluster = Cluster(w1, source(), RED, blue, *rows)
+    cluster.write()
+    before = cluster.generated()
+    monkeypatch.setattr(attached_networks, "parse_cni", parse)
+    intent = cluster.write()
+    (problem,) = intent.problems
+    assert (problem.objects[0].name, "a defect" in problem.message) == ("blue", True)
+    assert cluster.condition("of-blue").reason == "ConfigurationError"
+    assert cluster.condition("north").reason == "Accepted"
+    assert cluster.generated() == before
+    assert {name.split("/")[0] for name in before} == {"north", "of-blue"}
 
 
 def test_400_subnets_and_1000_networks() -> None:

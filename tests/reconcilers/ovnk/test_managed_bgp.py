@@ -55,6 +55,16 @@ def test_a_network_with_managed_routing_is_advertised_by_route_advertisements_of
     assert [neighbor["address"] for neighbor in of_w1["neighbors"]] == ["10.88.0.12"]
 
 
+def test_an_address_with_a_zone_is_no_neighbor() -> None:
+    w3 = node("w3", SUBNETS, "10.88.0.13/24")
+    texts = ("fe80::1%eth0", "10.88.0.13", "::ffff:10.88.0.14", "w3.example")
+    w3["status"] = {"addresses": [{"type": "InternalIP", "address": text} for text in texts]}
+    found = cluster(managed(), RED, w3, transport="geneve")
+    settle(found)
+    of_w1 = found.generated()[f"{NETWORKS}/ovnk-managed-bgp/w1"]["bgp"]["routers"][0]
+    assert [one["address"] for one in of_w1["neighbors"]] == ["10.88.0.12", "10.88.0.13"]
+
+
 def test_a_network_that_others_route_is_not() -> None:
     found = cluster(managed("Unmanaged"), RED, transport="geneve")
     assert not written(found.write())

@@ -62,3 +62,10 @@ def test_the_exit_status_comes_with_the_end_of_standard_error() -> None:
     with pytest.raises(CommandFailed, match="usage: waggle") as failed:
         asyncio.run(output(Server(PROTOCOLS[0], b"\2usage:\n waggle", b"\3" + causes)))
     assert failed.value.status == 2
+
+
+def test_an_exit_status_that_is_no_number_is_unknown() -> None:
+    status = f'{{"details":{{"causes":[{{"reason":"ExitCode","message":"{"9" * 5000}"}}]}}}}'
+    with pytest.raises(CommandFailed) as failed:
+        asyncio.run(output(Server(PROTOCOLS[0], b"\3" + status.encode())))
+    assert failed.value.status is None

@@ -203,6 +203,11 @@ REJECTED = [
     ),
     (
         CLUSTER_NETWORK,
+        layer2(subnets=["fe80::/64"], defaultGatewayIPs=["fe80::1%eth0"]),
+        "spec.network.layer2.defaultGatewayIPs[0]",
+    ),
+    (
+        CLUSTER_NETWORK,
         layer2(role="Secondary", defaultGatewayIPs=["10.70.0.1"]),
         "spec.network.layer2.defaultGatewayIPs",
     ),

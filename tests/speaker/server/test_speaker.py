@@ -557,7 +557,7 @@ def test_a_time_of_the_past_depends_on_no_wait_between_two_clocks() -> None:
         for wait in (0.0, 0.3, 0.0, 20.0, 0.004):
             clocks.wait = wait
             assert since() == before, wait
-        # A step of the clock is one: the times are those of the clock as it is now.
+        # A step of the clock is no wait: the times move with the clock.
         clocks.wait, clocks.ahead = 0.0, clocks.ahead + 30
         assert since() == [item + 30 for item in before]
         await speaker.stop()

@@ -264,10 +264,17 @@ async def _reload_at(
             for sentence in (*others, f"{last}: nothing is changed"):
                 _report(sentence)
             continue
-        if after.api_socket != config.api_socket:
-            _report(f"{path}: apiSocket: takes effect at the next start")
-        if after.fib() != config.fib():
-            _report(f"{path}: kernel: takes effect at the next start")
+        for key, differs in (
+            ("apiSocket", after.api_socket != config.api_socket),
+            ("kernel", after.fib() != config.fib()),
+            (
+                "selectionDeferralTime",
+                after.instance().selection_deferral_time
+                != config.instance().selection_deferral_time,
+            ),
+        ):
+            if differs:
+                _report(f"{path}: {key}: takes effect at the next start")
         events.configured(after)
         try:
             change(config, after)

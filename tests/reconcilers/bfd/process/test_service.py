@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from reconcilers.bfd.process.process_messages import Changes, ProcessStatus, RemoveSessions
-from reconcilers.bfd.process.service import BY_KERNEL
+from reconcilers.bfd.process.process_messages import (
+    Changes,
+    ProcessStatus,
+    RemoveSessions,
+    SetSessions,
+    Wanted,
+)
+from reconcilers.bfd.process.service import BY_KERNEL, BfdService, serve
 from speaker.bfd.packet import encode
 from speaker.bfd.session_values import Diagnostic, SessionKey, Settings, State
 from speaker.bfd.transport import SINGLE_HOP_PORT
@@ -171,6 +180,61 @@ def test_the_end_of_a_pod_is_no_failure_for_neighbors(link: Link) -> None:
         assert change.remote_state is State.ADMIN_DOWN
 
 
+MAY_LOCK = "import ctypes; print(ctypes.CDLL(None).mlockall(7))"
+"""A program that locks its memory as the BFD process does: current, future, on fault."""
+
+
+def _kilobytes(pid: int) -> dict[str, int]:
+    """Return what the kernel has of a process's memory."""
+    lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return {words[0].rstrip(":"): int(words[1]) for words in lines if words[0].startswith("Vm")}
+
+
+def test_all_memory_of_the_process_is_locked(link: Link) -> None:
+    """A page that is read from a disk takes longer than an interval."""
+    if link.left.run(sys.executable, "-c", MAY_LOCK).strip() != "0":
+        pytest.skip("memory cannot be locked here, without CAP_IPC_LOCK or RLIMIT_MEMLOCK")
+    link.connect(LEFT, RIGHT)
+    with bfd_in(link.left) as ours:
+        assert ours.expect(ProcessStatus).memory_locked
+        memory = _kilobytes(ours.worker())
+        assert memory["VmLck"] >= memory["VmRSS"] > 0
+        # Memory of later sessions is locked, and so is that of the next process.
+        ours.send(
+            SetSessions(
+                tuple(Wanted(SessionKey(f"192.0.2.{n}", ""), SETTINGS) for n in range(2, 250))
+            )
+        )
+        while len(ours.connect()) < 248:
+            pass
+        os.kill(ours.worker(), signal.SIGKILL)
+        assert len(ours.connect()) == 248
+        assert ours.expect(ProcessStatus).memory_locked
+        memory = _kilobytes(ours.worker())
+        assert memory["VmLck"] >= memory["VmRSS"] > 0
+
+
+def test_the_collector_looks_at_nothing_that_is_there_when_the_service_begins() -> None:
+    frozen: list[int] = []
+
+    class Service:
+        def run(self) -> None:
+            frozen.append(gc.get_freeze_count())
+
+        def end(self) -> None:
+            raise AssertionError
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        gc.unfreeze()
+        serve(cast("BfdService", Service()))
+        assert frozen[0] > len(gc.get_objects())
+    finally:
+        gc.unfreeze()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
 def test_without_real_time_short_intervals_are_raised(link: Link) -> None:
     link.connect(LEFT, RIGHT)
     lacking = "-sys_nice,-ipc_lock"
@@ -180,6 +244,7 @@ def test_without_real_time_short_intervals_are_raised(link: Link) -> None:
         assert status.settings == SETTINGS
         assert (status.desired_min_tx, status.required_min_rx) == (250_000, 250_000)
         own = ours.expect(ProcessStatus)
+        assert own.memory_locked is (_kilobytes(ours.worker())["VmLck"] > 0)
         assert not own.realtime
         assert own.least_interval == 250_000
         assert any("CAP_SYS_NICE" in problem for problem in own.problems)
