@@ -17,8 +17,8 @@ from tests.support import forked
 from tests.support.netns import Namespace
 
 LOG_TAIL = 4000
-END_SECONDS = 60.0
-"""Of a program that is to end by itself, on a machine that is busy with others."""
+END_SECONDS = 20.0
+"""Of a program that is to end by itself, on a machine that is busy with others; then it is killed."""
 NO_AUTHORITIES = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
 """This machine's authorities, which no program here trusts, take each start 50 ms to read."""
 

@@ -183,7 +183,7 @@ class Bird(Router):
         lines += [
             f"hold time {peer.hold_time};",
             f"connect retry time {peer.connect_retry_time};",
-            "connect delay time 1; error wait time 1, 2; startup hold time 60;",
+            "connect delay time 1; error wait time 1, 2; startup hold time 9;",
             "enable extended messages on; debug { packets, events };",
         ]
         if peer.passive and peer.interface is None:
