@@ -35,7 +35,7 @@ def settings(cells: Mapping[str, Any], **flags: Any) -> Settings:  # noqa: ANN40
         (
             {},
             {"intent": {"advertiseDeny": ["192.0.2.0/24"]}, "node": {"name": "n1"}},
-            ["cells.state.node.name", "cells.intent.advertiseDeny"],
+            ["cells.node.name", "cells.intent.advertiseDeny"],
         ),
         ({}, {"host": {"enabled": False}}, ["cells.host.enabled"]),
         # The cell is on for its option.

@@ -160,7 +160,7 @@ def test_routes_are_what_the_objects_advertise_with_the_session_of_the_status(as
 def test_a_status_that_has_other_numbers_than_the_objects_is_no_confirmation(ask: Ask) -> None:
     _, answer = ask("routes", "--peer", "tor-2", "--node", NODE)
     assert of(answer, NODE, "tor-2", WEB)["status"].endswith(
-        "; 1 ipv4-unicast routes sent by the status, 2 by the objects"
+        "; 1 ipv4-unicast route sent by the status, 2 by the objects"
     )
 
 

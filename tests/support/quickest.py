@@ -13,7 +13,7 @@ def once_within(seconds: float, attempt: Callable[[int], object]) -> None:
     """Pass as soon as an attempt takes less than so many seconds; fails if none does.
 
     A busy machine makes some attempts slow, and what waits for a period makes each one slow that
-    follows the one before at once. ``attempt`` gets its number, from 0 on.
+    follows another at once. ``attempt`` gets its number, from 0 on.
     """
     took: list[float] = []
     for number in range(ATTEMPTS):

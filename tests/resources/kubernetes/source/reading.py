@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from resources.kind import Kind
 from resources.kubernetes import Access, FeedStatus, KubernetesSource, Phase, Selection, Timeouts
+from resources.kubernetes.reflector import Reflector
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from tests.support.apiserver import ApiServer
 from tests.support.kinds import KINDS
@@ -81,14 +82,19 @@ class Reader:
         return self.statuses[name].phase
 
     async def fails_again(self, times: int = 3) -> None:
-        """Wait until every feed that fails has failed some more times."""
-        failing = {
-            one: one.failures
-            for one in self.source.reflectors
-            if one.status.phase in (Phase.FAILING, Phase.FORBIDDEN)
-        }
-        assert failing
-        await until(lambda: all(one.failures >= n + times for one, n in failing.items()))
+        """Wait until every feed that goes on to fail has failed some more times."""
+        before = {feed: feed.failures for feed in self._failing()}
+
+        def again() -> bool:
+            failing = self._failing()
+            return all(feed.failures >= n + times for feed, n in before.items() if feed in failing)
+
+        await until(again)
+        assert self._failing()
+
+    def _failing(self) -> list[Reflector]:
+        phases = (Phase.FAILING, Phase.FORBIDDEN)
+        return [feed for feed in self.source.reflectors if feed.status.phase in phases]
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self.source.run())
