@@ -1,9 +1,10 @@
 """Routes from a BGP session into the kernel: Waggle beside BIRD, and FRR's bgpd with zebra.
 
 In network namespaces of its own: BIRD announces a table to each in turn. Measured are the seconds from
-the first route in the kernel until 99 of 100 are there, and the processor seconds of the processes from
-the start of the session; then the seconds from the end of the session until all are gone. With
-``--ecmp`` a second session with the same routes ends before: the seconds until no route uses it. With
+the first route in the kernel until all are there but for the feeder's last UPDATE, and the
+processor seconds of the processes from the start of the session; then the seconds from the end of the
+session until all are gone. With ``--ecmp`` a second session with the same routes ends before: the
+seconds until no route uses it. With
 ``--change`` one route of a third session comes and goes meanwhile, and on a quiet router: the 99th
 percentile, of all rounds, of the seconds until the kernel has it. With ``--restart`` the agent is
 restarted with its routes in the kernel: the seconds until a writer knows them, and the changes of

@@ -100,7 +100,7 @@ class OneFeeder(Lab):
 
     def __init__(self, clock: Clock, before: int, after: int) -> None:
         self._clock, self._before, self._after = clock, before, after
-        self._count = 30_000
+        self._count, self._family = 30_000, 4
         self._feeder = self  # type: ignore[assignment]
         self._asked = float("inf")
 

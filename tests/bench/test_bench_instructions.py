@@ -28,7 +28,7 @@ echo "summary: $((5000000 + 4 * $5 * 250000))" > "$file"
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout whose bench does nothing, and a valgrind that counts 250,000 instructions a change."""
+    """A checkout whose bench does nothing, and a valgrind with 250,000 instructions a change."""
     for path, text in ((".venv/bin/python", PYTHON), ("bin/valgrind", VALGRIND)):
         program = tmp_path / path
         program.parent.mkdir(parents=True)
