@@ -87,7 +87,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "OtherNode": r"it is assigned to node \S+",
     "PeerAddress": "it is the address of a peer",
 }
-"""What is said of each reason, but `LeftOut`: its sentence is that of a problem."""
+"""The sentence of each reason, but of `LeftOut`, whose sentence is a problem's."""
 WITHOUT_RULE: Final = frozenset(
     {"LoadBalancerClass", "NoPeers", "NoRule", "NodeExcluded", "NotOwner", "LeftOut"}
 )
@@ -248,7 +248,7 @@ class Explained:
         if verdict.rule is not None:
             assert exists(self._made, verdict.rule), verdict
         if verdict.object is not None:
-            # A pool that is missing is what is said of it.
+            # The sentence is about a pool that is missing.
             assert exists(self._made, verdict.object) is (reason != "NoPool") or (
                 verdict.object.kind == "CiliumPodIPPool" and reason != "NoPool"
             ), verdict
