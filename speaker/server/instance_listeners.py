@@ -11,9 +11,17 @@ from collections.abc import Callable
 
 import msgspec
 
-from speaker.api import DynamicPeerConfig, Event, InstanceConfig, InstanceStatus, Secret
+from speaker.api import (
+    DynamicPeerConfig,
+    Event,
+    InstanceConfig,
+    InstanceStatus,
+    PeerConfig,
+    Secret,
+)
 from speaker.engine.inputs import Input, RemoveInstance, RemovePeer, SetInstance, SetPeer
 from speaker.server.bound_devices import BoundDevices
+from speaker.server.connection import Connection
 from speaker.server.listener import Listener
 from speaker.server.transports import Transports
 
@@ -26,12 +34,25 @@ class _Instance:
         self.may_connect = False
         """Whether its addresses were free at some time."""
         self.listeners: list[Listener] = []
-        self.passwords: dict[str, Secret] = {}
+        self.passwords: dict[str, dict[str, Secret]] = {}
+        """By address or prefix, and by the names of its peers: several while peers trade addresses, and
+        where they differ in their port only."""
         self.addresses: dict[str, str] = {}
-        """Peer name -> the address or prefix that its password is for."""
+        """Peer name -> its address or prefix."""
         self.least_ttl: dict[str, tuple[str, int]] = {}
         """Peer name -> its address or prefix, and the least TTL of its packets (0: any)."""
         self.filters_are_due = False
+
+    def password(self, address: str) -> Secret | None:
+        """Return the key of an address or prefix: the one that was set last, if there are several."""
+        of_peers = self.passwords.get(address)
+        return next(reversed(of_peers.values())) if of_peers else None
+
+    @property
+    def keys(self) -> dict[str, Secret]:
+        """The key of each address or prefix that has one."""
+        found = {address: self.password(address) for address in self.passwords}
+        return {address: key for address, key in found.items() if key is not None}
 
     def set_filters(self) -> None:
         """Give all listeners the least TTL of each peer."""
@@ -100,18 +121,25 @@ class InstanceListeners:
             address=address,
             port=port,
             device=instance.config.vrf,
-            accept=lambda: self._transports.accept(
-                name,
-                lambda remote: (
-                    _is_among(listener.unprotected, remote)
-                    or _is_among(listener.unfiltered, remote)
-                ),
-            ),
+            accept=lambda: self._accept(name, listener),
             changed=self._on_event,
             devices=self._devices,
         )
         instance.listeners.append(listener)
-        listener.start(instance.passwords, instance.least_ttl_of_addresses)
+        listener.start(instance.keys, instance.least_ttl_of_addresses)
+
+    def _accept(self, instance: str, listener: Listener) -> Connection:
+        """Create the protocol of an accepted connection, which is refused if it is not protected."""
+        protection = listener.protection
+
+        def refuse(remote: str) -> bool:
+            return (
+                listener.protection != protection
+                or _is_among(listener.unprotected, remote)
+                or _is_among(listener.unfiltered, remote)
+            )
+
+        return self._transports.accept(instance, refuse)
 
     def _remove(self, name: str) -> None:
         instance = self._instances.pop(name, None)
@@ -127,11 +155,18 @@ class InstanceListeners:
         if known is None:
             return
         before = known.addresses.pop(name, None)
-        if before is not None and before != address:
-            self._set_password(known, before, None)
+        if before is not None and (of_peers := known.passwords.get(before)) is not None:
+            of_peers.pop(name, None)
+            if not of_peers:
+                del known.passwords[before]
         if address is not None:
             known.addresses[name] = address
-            self._set_password(known, address, password)
+            if password is not None:
+                known.passwords.setdefault(address, {})[name] = password
+        for changed in dict.fromkeys((before, address)):
+            if changed is not None:
+                for listener in known.listeners:
+                    listener.set_password(changed, known.password(changed))
 
     def _set_least_ttl(self, instance: str, name: str, address: str | None, hops: int) -> None:
         known = self._instances.get(instance)
@@ -147,22 +182,21 @@ class InstanceListeners:
         if not known.filters_are_due:
             # Once for all peers of a reload: a filter has instructions for each of them.
             known.filters_are_due = True
+            for listener in known.listeners:
+                # What is accepted until then is not the peer's.
+                listener.protection += 1
             asyncio.get_running_loop().call_soon(known.set_filters)
-
-    def _set_password(self, instance: _Instance, address: str, password: Secret | None) -> None:
-        if password is None:
-            instance.passwords.pop(address, None)
-        else:
-            instance.passwords[address] = password
-        for listener in instance.listeners:
-            listener.set_password(address, password)
 
     def refuse_connection(self, name: str | None) -> str:
         """Return why an instance opens no connections at present; empty if it does.
 
-        A second process with the configuration of a first one would end the sessions of that one.
+        A second process with the configuration of a first one would end the sessions of that one. None
+        is a connection of all instances: to a station, which would take the second one for the first.
         """
-        instance = None if name is None else self._instances.get(name)
+        if name is None:
+            reasons = map(self.refuse_connection, self._instances)
+            return next(filter(None, reasons), "")
+        instance = self._instances.get(name)
         if instance is None or instance.may_connect:
             return ""
         for listener in instance.listeners:
@@ -202,15 +236,15 @@ class InstanceListeners:
             listeners.clear()
 
 
-def _key(config: object) -> str | None:
+def _key(config: PeerConfig | DynamicPeerConfig) -> str | None:
+    """Return the address or prefix of a peer, in the one spelling that the kernel knows."""
     if isinstance(config, DynamicPeerConfig):
-        return config.prefix
-    address: str | None = getattr(config, "address", None)
-    return address
+        return str(ipaddress.ip_network(config.prefix))
+    return None if config.address is None else str(ipaddress.ip_address(config.address))
 
 
 def _is_among(peers: set[str], remote: str) -> bool:
     if not peers:
         return False
     address = ipaddress.ip_address(remote)
-    return any(address in ipaddress.ip_network(peer) for peer in peers)
+    return any(address in ipaddress.ip_network(peer.partition("%")[0]) for peer in peers)

@@ -49,6 +49,9 @@ class Listener:
         """Peers (addresses, prefixes) whose key could not be set on the socket."""
         self.unfiltered: set[str] = set()
         """Peers with TTL security for which the socket could get no filter."""
+        self.protection = 0
+        """The number of keys and filters that were set so far. A connection from before the last of them
+        may have been made without its own."""
         self._device = device
         self._accept = accept
         self._changed = changed
@@ -153,6 +156,8 @@ class Listener:
             self._passwords[peer] = password
         if self._socket is not None:
             self._protect(peer, password)
+            if password is not None:
+                self._refuse_waiting()
 
     def set_least_ttl(self, least: dict[str, int]) -> None:
         """Set the least TTL of received packets by address or prefix, for new connections."""
@@ -163,10 +168,11 @@ class Listener:
                 self._refuse_waiting()
 
     def _refuse_waiting(self) -> None:
-        """Close connections that were made before the filter: they may have octets from too far away.
+        """Close connections that were made before a key or the filter.
 
-        A peer comes again.
+        They may have octets that are not signed, or come from too far away. A peer comes again.
         """
+        self.protection += 1
         assert self._socket is not None  # noqa: S101  checked by the caller
         with contextlib.suppress(OSError):
             while True:

@@ -30,6 +30,8 @@ from speaker.server.read_queue import LONG_PIECE, PIECE, ReadQueue
 
 CONNECT_TIMEOUT_SECONDS: Final = 30.0
 """The kernel's own timeout is over two minutes."""
+STATION_WAIT_SECONDS: Final = 0.5
+"""Between two looks at whether this process may connect to its monitoring stations."""
 LINGER_SECONDS: Final = 2.0
 """How long a closed connection may deliver its last NOTIFICATION, and the peer may take to close."""
 SLICE_SECONDS: Final = 0.005
@@ -91,6 +93,8 @@ class Transports:
         self, action: Connect, device: str | None, refuse: Callable[[str | None], str]
     ) -> None:
         number = action.connection
+        while action.instance is None and refuse(None):  # noqa: ASYNC110  listeners have no event
+            await asyncio.sleep(STATION_WAIT_SECONDS)
         if reason := refuse(action.instance):
             self._feed(TransportFailed(number, reason))
             return

@@ -14,7 +14,7 @@ from speaker.api import BmpCollector, InstanceConfig, RouteAttributes
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from speaker.server import Speaker
 from tests.speaker.engine.monitoring.collector import assert_same
-from tests.speaker.server.speaker_pair import NAME, A, pair, routes
+from tests.speaker.server.speaker_pair import NAME, A, B, pair, routes
 from tests.support.bmp import Station
 from tests.support.ports import free_port
 from tests.support.wait import until
@@ -214,5 +214,27 @@ def test_commands_before_start_are_queued() -> None:
                 await until(lambda: station.monitored and station.loc_rib.loc_rib.ended)
                 assert list(station.loc_rib.loc_rib.routes[IPV4_UNICAST]) == [b"\x08\x0a"]
                 assert station.loc_rib.up.peer.time
+
+    asyncio.run(main())
+
+
+def test_a_second_router_connects_to_no_station() -> None:
+    """The station knows a router by its address, and would take the second one for the first."""
+
+    async def main() -> None:
+        first = socket.create_server((B, 0))
+        async with listening() as listener, Speaker() as second:
+            second.set_collectors([collector(listener)])
+            listen = ((B, first.getsockname()[1]),)
+            second.set_instance(
+                InstanceConfig(name=NAME, local_asn=1, router_id="192.0.2.1", listen=listen)
+            )
+            await until(lambda: second.instances()[0].listen_error is not None)
+            # On loopback the kernel completes a connection within the call.
+            with pytest.raises(BlockingIOError):
+                listener.socket.accept()
+            first.close()
+            await listener.accept()
+            await until(lambda: second.collectors()[0].connected)
 
     asyncio.run(main())
