@@ -155,6 +155,8 @@ class Peer(PeerIdentity):
         """Start again after `shut_down`."""
         if self.down is not None:
             self.down = None
+            if self._leave_prefix_limit():
+                return
             self.backoff.reset()
             self.start()
 
@@ -193,8 +195,20 @@ class Peer(PeerIdentity):
         if self._beyond_prefix_limit and self.state is State.IDLE and self.may_come_up:
             self.reset(CONFIGURATION_CHANGE, CONFIGURATION_CHANGED)
 
+    def _leave_prefix_limit(self) -> bool:
+        """End the pause of a peer beyond its prefix limit; True where that removes a dynamic one."""
+        if self.dynamic is None or not self._beyond_prefix_limit:
+            return False
+        self._beyond_prefix_limit = False
+        if self.instance.keeps_routes(self):
+            return False
+        self.remove_if_idle()
+        return self.stopped
+
     def reset(self, cease: Notification, reason: str) -> None:
         """End the session and start again at once."""
+        if self._leave_prefix_limit():
+            return
         primary = self.connections.primary
         self.backoff.imposed = 0.0
         self.backoff.reset()
@@ -254,6 +268,8 @@ class Peer(PeerIdentity):
 
     def idle_hold_expired(self) -> None:
         """Start again after the idle hold time (`SessionOwner`; events 6 and 7)."""
+        if self._leave_prefix_limit():
+            return
         self.connections.primary.fire(Event.IDLE_HOLD_TIMER_EXPIRES)
         self.connections.primary.fire(
             Event.AUTOMATIC_START_WITH_DAMP_PEER_OSCILLATIONS_AND_PASSIVE_TCP_ESTABLISHMENT
@@ -360,8 +376,10 @@ class Peer(PeerIdentity):
             self.remove_if_idle()
 
     def remove_if_idle(self) -> None:
-        """Remove a dynamic peer without a session, unless it is connecting again."""
+        """Remove a dynamic peer without a session, unless it connects again, or may not yet."""
         primary = self.connections.primary
+        if self._beyond_prefix_limit:
+            return
         if primary.state in (State.IDLE, State.ACTIVE) and self.connections.secondary is None:
             self.stopped = True
             primary.timers.stop_all()

@@ -156,7 +156,9 @@ class Instance:
                 self._remove(peer)
                 # A dynamic peer connects again.
                 if peer.dynamic is None:
-                    self._add(Peer(self._context, self, config))
+                    successor = Peer(self._context, self, config)
+                    successor.down = peer.down
+                    self._add(successor)
             case Effect.RESET:
                 peer.reconfigure(config)
                 self._configure_kept_routes(peer, before)
@@ -277,6 +279,7 @@ class Instance:
             if peer.dynamic is None:
                 successor = Peer(self._context, self, peer.config)
                 successor.session_end.failed(CONFIGURATION_CHANGED)
+                successor.down = peer.down
                 self._add(successor)
 
     # ------------------------------------------------------------ connections

@@ -8,15 +8,19 @@ from speaker.api import (
     ConnectionsRefused,
     DynamicPeerConfig,
     GracefulRestart,
+    MaximumPrefixes,
     PeerConfig,
     RouteAttributes,
 )
 from speaker.engine import Engine
 from speaker.engine.inputs import (
     BytesReceived,
+    EnablePeer,
     NeighborFound,
     RemovePeer,
+    ResetPeer,
     SetPeer,
+    ShutDownPeer,
     TransportAccepted,
 )
 from speaker.engine.instance.source_history import MAX_SOURCES, SourceHistory
@@ -264,6 +268,76 @@ def test_a_range_and_an_entry_that_change_together() -> None:
     assert (a.status().flaps, a.status().dynamic) == (0, True)
     assert OURS not in b.available(IPV4_UNICAST)
     assert THEIRS not in a.available(IPV4_UNICAST)
+
+
+# ------------------------------------------------------------------ the limit of prefixes
+
+
+def beyond_the_limit(restart_after: int | None = None) -> tuple[Network, Host, Host]:
+    """A dynamic peer that has sent one prefix too many, and keeps trying."""
+    limit = MaximumPrefixes(1, restart_after=restart_after)
+    network, a, b = up(racks(maximum_prefixes=(limit,), graceful_restart=None))
+    b.routes({"10.3.0.0/24": RouteAttributes()})
+    network.run(1)
+    assert not b.status().established
+    return network, a, b
+
+
+def test_a_dynamic_peer_beyond_its_limit_stays_out() -> None:
+    network, a, b = beyond_the_limit()
+    network.run(600)
+    assert b.status().flaps == 1
+    assert a.available(IPV4_UNICAST).keys() == {OURS}
+    assert "the limit is 1" in a.status().reason
+
+
+def test_a_dynamic_peer_beyond_its_limit_is_back_after_its_time() -> None:
+    network, a, b = beyond_the_limit(restart_after=60)
+    b.routes({"10.3.0.0/24": None})
+    network.run(50)
+    assert not b.status().established
+    network.run(200)
+    assert b.status().established
+    assert a.status().dynamic
+
+
+def test_a_dynamic_peer_beyond_its_limit_that_does_not_come_back_is_forgotten() -> None:
+    network, a, b = beyond_the_limit(restart_after=60)
+    b.give(RemovePeer(INSTANCE, "a"))
+    network.run(50)
+    assert len(list(a.engine.views.peers(network.now))) == 1
+    network.run(50)
+    assert list(a.engine.views.peers(network.now)) == []
+
+
+@pytest.mark.parametrize("end", ["reset", "shut down and enabled", "another limit"])
+def test_an_operator_lets_a_dynamic_peer_beyond_its_limit_in(end: str) -> None:
+    network, a, b = beyond_the_limit()
+    b.routes({"10.3.0.0/24": None})
+    if end == "reset":
+        a.give(ResetPeer(INSTANCE, B))
+    elif end == "another limit":
+        a.peer(racks(maximum_prefixes=(MaximumPrefixes(5),), graceful_restart=None))
+    else:
+        a.give(ShutDownPeer(INSTANCE, B))
+        network.run(600)
+        assert not b.status().established
+        a.give(EnablePeer(INSTANCE, B))
+    assert list(a.engine.views.peers(network.now)) == []
+    network.run(200)
+    assert b.status().established
+
+
+def test_kept_routes_of_a_dynamic_peer_beyond_its_limit_leave_it_out() -> None:
+    limit = MaximumPrefixes(1)
+    network, a, b = up(racks(maximum_prefixes=(limit,)))
+    b.routes({"10.3.0.0/24": RouteAttributes()})
+    network.run(1000)
+    assert b.status().flaps == 1
+    assert a.available(IPV4_UNICAST).keys() == {OURS}
+    a.peer(entry())
+    network.run(200)
+    assert b.status().established
 
 
 # ------------------------------------------------------------------ the last places

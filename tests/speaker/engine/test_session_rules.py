@@ -475,6 +475,31 @@ def test_a_peer_that_is_shut_down_accepts_no_connection() -> None:
     assert not a.status().established
 
 
+def test_a_peer_that_is_shut_down_stays_so_in_another_router() -> None:
+    """Another identifier starts all sessions again, and none that an operator has shut down."""
+    network, a, b = pair({}, {})
+    a.give(ShutDownPeer(INSTANCE, "b", "maintenance"))
+    a.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=65001, router_id="192.0.2.9")))
+    network.run(600)
+    assert not b.status().established
+    assert a.status().reason == "shut down: maintenance"
+    a.give(EnablePeer(INSTANCE, "b"))
+    network.run(150)
+    assert a.status().established
+
+
+def test_a_peer_that_is_shut_down_stays_so_with_another_as() -> None:
+    network, a, b = pair({}, {})
+    a.give(ShutDownPeer(INSTANCE, "b", "maintenance"))
+    a.peer(config("b", B, "external"))
+    network.run(600)
+    assert not b.status().established
+    assert a.status().reason == "shut down: maintenance"
+    a.give(EnablePeer(INSTANCE, "b"))
+    network.run(150)
+    assert a.status().established
+
+
 def test_a_reset_session_starts_again_at_once() -> None:
     network, a, b = pair({}, {})
     a.give(ResetPeer(INSTANCE, "b", "new cable"))
