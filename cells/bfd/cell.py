@@ -10,7 +10,7 @@ from cells.bfd.following import PROGRAM, BfdClient, BfdFollower
 from cells.bfd.metrics import BfdMetrics
 from cells.hive import Health, Wiring, provide
 from cells.hive.child_process import ChildProcess, stay_connected
-from cells.hive.jobs import Jobs
+from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.intent.cell import BfdRunner
 from cells.observability.metrics import MetricsCollector
 from cells.sources.host import HostNeed
@@ -39,13 +39,16 @@ def make_sessions(
 
 
 class BfdProcessJob:
-    """The job that starts the process, or stays connected to that of another container."""
+    """The job that starts the process, or stays connected to that of another container.
+
+    BGP goes on without it, as without a process that runs and hangs.
+    """
 
     def __init__(self, client: BfdClient, options: BfdOptions, health: Health, jobs: Jobs) -> None:
         self._client = client
         self._options = options
         self._health = health.scope("process")
-        jobs.add("process", self._run)
+        jobs.add("process", self._run, policy=WITHOUT_END)
 
     async def _run(self) -> None:
         socket = self._options.socket

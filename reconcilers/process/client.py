@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from reconcilers.process.codec import Codec, Greeting, ProtocolError, VersionError
 
 M = TypeVar("M")
+
+REFUSED: Final = "it has another agent, or is another user's: it closed the connection at once"
 
 
 class ProcessClient(asyncio.Protocol, Generic[M]):
@@ -95,6 +97,8 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         """Forget the connection to the process."""
         if exc is not None:
             self.problem = f"the connection to the process failed: {exc}"
+        elif not self._greeted and not self.problem:
+            self.problem = REFUSED
         self._transport = None
         self._greeted = False
         self._gone.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ class Connection(Generic[M]):
         self._encode = codec.encode
         self._decoder = codec.decoder()
         self._waiting = bytearray()
+        self._has_sent = False
 
     def fileno(self) -> int:
         """Return the descriptor to wait for on the process's side of the connection."""
@@ -45,12 +47,20 @@ class Connection(Generic[M]):
         """True if octets wait on this connection until the agent reads."""
         return bool(self._waiting)
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether an agent has sent something on this connection, and has not ended it."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLRDHUP)
+        return self._has_sent and not poll.poll(0)
+
     def receive(self) -> Iterator[M] | None:
         """Return the agent's messages; None at the end. Raises `OSError`, `ProtocolError`."""
         try:
             octets = self._socket.recv(_RECEIVE)
         except BlockingIOError:
             return iter(())
+        self._has_sent = True
         return self._decoder.feed(octets) if octets else None
 
     def send(self, message: M) -> None:

@@ -139,6 +139,10 @@ class Shell:
         for place, addresses in sources.items():
             self._open_receiver(place, addresses, least_ttl[place])
         for key in self._wanted.keys() - self._sending.keys():
+            if _place(key) not in self._receivers:
+                # Another process has the port: the neighbor would take these packets for those of its
+                # session, and end it.
+                continue
             try:
                 self._devices[key] = device_number(key.device) if key.device else 0
                 self._sending[key] = sending_socket(key, self._random)

@@ -112,6 +112,8 @@ class BfdService:
         self._agent: Connection[Message] | None = None
         self._greeted = False
         """Whether the agent speaks a version of the messages that this process does."""
+        self._has_refused = False
+        """Whether a second agent connected while this one is there."""
         self._alone_since = clock()
         self._pieces: Iterator[Statuses] | None = None
         """The rest of a report, or of a listing."""
@@ -227,12 +229,22 @@ class BfdService:
             log("error", "a process of another user connected; its connection is closed")
             agent.close()
             return
-        # The newest connection is the running agent's: the end of the former may not be noticed yet.
-        self._disconnect("another agent connected")
-        self._agent, self._greeted = Connection(agent, CODEC), False
+        if self._agent is not None and self._agent.is_in_use:
+            # Its sessions are those of the running agent, of whose peers this one knows nothing.
+            self._refuse(agent)
+            return
+        self._disconnect("the agent has ended it")
+        self._agent, self._greeted, self._has_refused = Connection(agent, CODEC), False, False
         self._shell.register(self._agent.fileno())
         self._send(Hello(self._program))
         self._begin_report(listing=True)
+
+    def _refuse(self, agent: socket.socket) -> None:
+        """Close the connection of a second agent, which tries again and again."""
+        agent.close()
+        if not self._has_refused:
+            self._has_refused = True
+            log("error", "a second agent connected; its connection is closed")
 
     def _disconnect(self, reason: str) -> None:
         if self._agent is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +13,9 @@ import pytest
 
 from cells.bfd import cell
 from cells.bfd.cell import ALONE_SECONDS, BfdProcessJob
-from cells.hive import HealthTree
+from cells.hive import Health, HealthTree
+from cells.hive.jobs import Jobs, Supervisor
+from cells.hive.lifecycle import Lifecycle
 from reconcilers.bfd.options import BfdOptions
 from tests.support.looptime import run
 
@@ -35,7 +39,7 @@ def job(**options: Any) -> Any:  # noqa: ANN401
         client,
         BfdOptions(**options),
         HealthTree(),
-        cast("Any", SimpleNamespace(add=jobs.__setitem__)),
+        cast("Any", SimpleNamespace(add=lambda name, run, **_: jobs.__setitem__(name, run))),
     )
     return jobs["process"]
 
@@ -88,3 +92,28 @@ def test_with_a_socket_the_process_is_another_container(
         "waggle-bfd",
     )
     assert not directory.exists()
+
+
+def test_a_directory_that_cannot_be_made_ends_no_agent(tmp_path: Path) -> None:
+    """/run of a plain user, a link to itself, a file: BGP has nothing to do with it."""
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    ends: list[Exception] = []
+
+    async def scenario(directory: Path) -> str:
+        health, lifecycle = Health(), Lifecycle()
+        supervisor = Supervisor(ends.append, random.Random(1))  # noqa: S311
+        jobs = Jobs("bfd", supervisor, lifecycle, health)
+        BfdProcessJob(cast("Any", None), BfdOptions(directory=str(directory)), HealthTree(), jobs)
+        async with asyncio.TaskGroup() as group:
+            supervisor.bind(group)
+            await lifecycle.start()
+            await asyncio.sleep(3600)
+            status = health.scope("process").status
+            assert status is not None
+            await lifecycle.stop()
+        return status.message
+
+    for name, reason in (("file", "Not a directory"), ("loop", "Too many levels of symbolic")):
+        assert reason in run(scenario(tmp_path / name / "bfd"))
+    assert ends == []

@@ -105,6 +105,8 @@ class Node:
         self.numbers = {"red": 7}
         self.sockets: list[Socket] = []
         self.receivers: list[Receiver] = []
+        self.taken = False
+        """Whether another process has the port."""
         self.now = 1
 
         def sending(key: SessionKey, _: object) -> Socket:
@@ -116,6 +118,8 @@ class Node:
             family: int, device: str, *, multihop: bool, beside: Collection[Receiver]
         ) -> Receiver:
             self._check(device)
+            if self.taken:
+                raise OSError(errno.EADDRINUSE, "Address already in use")
             self.receivers.append(Receiver(family, device, multihop=multihop, beside=beside))
             return self.receivers[-1]
 
@@ -200,6 +204,23 @@ def test_a_session_waits_for_its_device(node: Node) -> None:
     node.turn()
     assert node.shell.error(GOOD) is None
     assert (len(node.sockets), len(node.receivers)) == (2, 2)
+
+
+def test_nothing_is_sent_while_another_process_has_the_port(node: Node) -> None:
+    """Its neighbor would take a packet for one of the session with that process, and end it."""
+    node.taken = True
+    node.shell.configure({GOOD: Settings()})
+    for _ in range(3):
+        node.turn()
+    error = node.shell.error(GOOD)
+    assert error is not None
+    assert error.errno == errno.EADDRINUSE
+    assert node.sockets == []
+    node.taken = False
+    node.turn()
+    node.turn()
+    assert node.shell.error(GOOD) is None
+    assert node.sockets[0].sent
 
 
 def test_a_device_name_of_any_length_harms_no_other_session(node: Node) -> None:

@@ -10,7 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from reconcilers.bfd.process.process_messages import CODEC, REPORT_SECONDS, Hello
+from reconcilers.bfd.process.process_messages import (
+    CODEC,
+    REPORT_SECONDS,
+    Hello,
+    Message,
+    RemoveSessions,
+    SetSessions,
+    Wanted,
+)
 from reconcilers.bfd.process.realtime import RealTime
 from reconcilers.bfd.process.service import BfdService, Policy
 from speaker.bfd.session_values import SessionKey, Settings, State
@@ -128,3 +136,67 @@ def test_a_step_of_the_systems_clock_moves_no_time_of_the_past(process: Process)
     after = service._status(key)
     assert after.state is State.ADMIN_DOWN
     assert after.since == pytest.approx(before - 86_400, abs=60.0), "by the clock as it was then"
+
+
+# ------------------------------------------------------------------ a second agent
+
+KEY = SessionKey("192.0.2.9", "", "no-such-device")
+
+
+def greeted(process: Process, *messages: Message) -> socket.socket:
+    """Connect as an agent, which sends its greeting and messages at once."""
+    agent = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    agent.connect(process.path)
+    agent.sendall(b"".join(map(CODEC.encode, (Hello("test"), *messages))))
+    process.turns()
+    agent.setblocking(False)
+    return agent
+
+
+def is_served(agent: socket.socket) -> bool:
+    """Return whether the process has greeted an agent, and has not ended its connection since."""
+    octets = b""
+    try:
+        while piece := agent.recv(1 << 16):
+            octets += piece
+    except BlockingIOError:
+        return octets != b""
+    except ConnectionResetError:
+        pass
+    return False
+
+
+def test_a_second_agent_takes_no_session_from_the_first(
+    process: Process, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of another unit on the node, with the same directory: it would remove what it does not know."""
+    with greeted(process) as first:
+        assert is_served(first)
+        first.sendall(CODEC.encode(SetSessions((Wanted(KEY, Settings()),))))
+        process.turns()
+        for _ in range(3):
+            with greeted(process, RemoveSessions((KEY,))) as second:
+                assert not is_served(second)
+        assert is_served(first)
+        assert process.service._wanted == {KEY: Settings()}
+        assert capfd.readouterr().err.count("a second agent connected") == 1
+
+
+def test_the_next_agent_is_served_as_soon_as_the_first_has_ended(process: Process) -> None:
+    """Its connection may be accepted before the end of the other one is read."""
+    first = greeted(process)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as second:
+        second.connect(process.path)
+        second.sendall(CODEC.encode(Hello("test")))
+        first.close()
+        process.turns()
+        second.setblocking(False)
+        assert is_served(second)
+
+
+def test_a_connection_without_a_word_is_no_agent(process: Process) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+        silent.connect(process.path)
+        process.turns()
+        with greeted(process) as agent:
+            assert is_served(agent)

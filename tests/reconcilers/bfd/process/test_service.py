@@ -114,6 +114,29 @@ def test_sessions_outlive_the_whole_process(link: Link) -> None:
         )
 
 
+def test_a_second_process_on_the_node_ends_no_session_of_the_first(link: Link) -> None:
+    """A router with BFD beside an agent, or BFD of another program: the port is the first one's."""
+    link.connect(LEFT, RIGHT)
+    with bfd_in(link.left) as ours, bfd_in(link.right) as theirs:
+        ours.set(TO_RIGHT, SETTINGS)
+        theirs.set(TO_LEFT, SETTINGS)
+        ours.wait_up(TO_RIGHT)
+        before = theirs.wait_up(TO_LEFT)
+        with bfd_in(link.left) as second:
+            second.set(TO_RIGHT, SETTINGS)
+            while second.status(TO_RIGHT).problem != "Address already in use":
+                pass
+            # Of a session that is not Up a packet is sent each second.
+            received = theirs.status(TO_LEFT).packets_received
+            while theirs.status(TO_LEFT).packets_received < received + 25:
+                pass
+            after = theirs.status(TO_LEFT)
+            assert (after.state, after.ups) == (State.UP, before.ups)
+            # The first one ends, and its session is the second one's to have.
+            ours.kill_whole()
+            second.wait_up(TO_RIGHT)
+
+
 def test_a_process_that_stood_still_has_lost_no_session(link: Link) -> None:
     """The packets of the neighbor have arrived meanwhile: they are read before a deadline is judged."""
     link.connect(LEFT, RIGHT)

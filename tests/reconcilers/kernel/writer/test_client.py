@@ -89,6 +89,15 @@ def test_what_is_no_message_ends_the_connection() -> None:
     assert lab.client.problem
 
 
+def test_a_connection_that_is_closed_before_a_greeting_is_a_refusal() -> None:
+    lab = Lab()
+    lab.client.connection_lost(None)
+    assert "another agent" in lab.client.problem
+    lab.client.connection_made(lab.wire)
+    lab.client.data_received(CODEC.encode(Hello("writer")))
+    assert lab.client.problem == ""
+
+
 def test_after_a_connection_is_lost_what_is_sent_is_dropped() -> None:
     lab = Lab()
     lab.client.data_received(CODEC.encode(Hello("writer")))
