@@ -62,13 +62,15 @@ class LearnedLimits:
     def write(self, now: float) -> float | None:
         """Write the learned limits, and delete expired ones and limits of former peers.
 
+        A peer with another address is another router, whatever its name.
+
         Returns the seconds until the next one is lifted. Called once the peers are known.
         """
         table, snapshot = self._intent.learned_limits, self._database.snapshot()
         noted, self._noted = self._noted, {}
         peers = self._intent.peers
         rows = [
-            LearnedLimit(*key, family, limit, configured_limit(self._options, peer))
+            LearnedLimit(*key, family, limit, configured_limit(self._options, peer), peer.end)
             for key, limits in noted.items()
             if (peer := peers.get(snapshot, key)) is not None
             for family, limit in limits.items()
@@ -78,7 +80,9 @@ class LearnedLimits:
             key = (row.instance, row.peer)
             since = self._up_since.get(key)
             pause = None if since is None else since + LIFTED_AFTER_SECONDS - now
-            if peers.get(snapshot, key) is None or (pause is not None and pause <= 0):
+            peer = peers.get(snapshot, key)
+            is_former = peer is None or row.end not in ("", peer.end)
+            if is_former or (pause is not None and pause <= 0):
                 gone.append(row)
             elif pause is not None:
                 pauses.append(pause)

@@ -102,7 +102,11 @@ class PeerLimits:
         if peer.route_set is None:
             return peer
         configured = configured_limit(self._options, peer)
-        learned = {row.family: row.limit for row in rows if row.configured == configured}
+        learned = {
+            row.family: row.limit
+            for row in rows
+            if row.configured == configured and row.end in ("", peer.end)
+        }
         limits: list[tuple[Family, int]] = []
         from_peer = set()
         for family in sorted(peer.families):

@@ -161,6 +161,11 @@ class Peer(msgspec.Struct, frozen=True):
     """Set while the node is drained."""
     dialect: str = ""
 
+    @property
+    def end(self) -> str:
+        """The address of the peer, or the interface on which it is found."""
+        return self.address or self.interface or ""
+
     def next_hop(self, family: Family, *, configured: bool) -> str | None:
         """Return the next hop that the model's peer has for a family; or None."""
         for hop in self.next_hops:
@@ -201,6 +206,9 @@ class LearnedLimit(msgspec.Struct, frozen=True, order=True):
     limit: int
     configured: int = 0
     """The configured limit of the peer at that time; with another limit this row has no effect."""
+    end: str = ""
+    """The address or interface of the peer at that time: with another one this row has no effect. Empty
+    in a file of a former release."""
 
 
 class AdvertiseLimit(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ import pytest
 
 from reconcilers.intent.learned_limits import LIFTED_AFTER_SECONDS, LearnedLimits, limits_of
 from reconcilers.intent.options import IntentOptions
-from reconcilers.model import Peer
+from reconcilers.model import LearnedLimit, Peer
 from reconcilers.tables import IntentTables
 from speaker.api import PeerPrefixLimit, StateChanged
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
@@ -105,3 +105,25 @@ def test_the_limit_goes_with_the_peer() -> None:
     node.down(12.0, NAMED)
     node.limits.write(12.0)
     assert node.rows() == {}
+
+
+@pytest.mark.parametrize("end", [("192.0.2.2", None), (None, "eth1")])
+def test_another_router_with_the_name_of_a_peer_begins_without_a_limit(
+    end: tuple[str | None, str | None],
+) -> None:
+    node = Node()
+    node.down(10.0, NAMED)
+    node.limits.write(10.0)
+    assert node.rows() == {"p/ipv4-unicast": 1000}
+    with node.db.write(node.intent.peers) as txn:
+        node.intent.peers.upsert(txn, Peer("i", "p", *end, 65000))
+    node.limits.write(11.0)
+    assert node.rows() == {}
+
+
+def test_a_limit_of_a_former_release_is_that_of_the_peer_with_its_name() -> None:
+    """Its file has no addresses."""
+    node = Node()
+    node.limits.restore([LearnedLimit("i", "p", IPV4_UNICAST, 1000)])
+    node.limits.write(10.0)
+    assert node.rows() == {"p/ipv4-unicast": 1000}

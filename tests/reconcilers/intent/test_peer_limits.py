@@ -57,13 +57,13 @@ def use(found: Cluster) -> list[tuple[str, int, int, int, bool]]:
     return [(row.peer, row.limit, row.prefixes, row.waiting, row.learned) for row in rows]
 
 
-def learn(found: Cluster, peer: str, limit: int | None, configured: int = 0) -> None:
+def learn(found: Cluster, peer: str, limit: int | None, configured: int = 0, end: str = "") -> None:
     table = found.intent.learned_limits
     with found.db.write(table) as txn:
         if limit is None:
             table.delete(txn, ("i", peer, IPV4_UNICAST))
         else:
-            table.upsert(txn, LearnedLimit("i", peer, IPV4_UNICAST, limit, configured))
+            table.upsert(txn, LearnedLimit("i", peer, IPV4_UNICAST, limit, configured, end))
 
 
 def test_there_is_no_limit_by_default() -> None:
@@ -207,6 +207,16 @@ def test_a_limit_that_is_configured_since_takes_the_place_of_the_learned_one() -
     put(found, "s", *addresses(0, 9))
     learn(found, "p", 2, configured=0)
     assert (len(sent(found)), use(found)) == (4, [("p", 4, 10, 6, False)])
+
+
+def test_a_limit_is_of_the_router_that_made_it_known() -> None:
+    """Before the row of the former router is deleted, too."""
+    found = cluster()
+    put(found, "s", *addresses(0, 5))
+    learn(found, "p", 2, end="192.0.2.1")
+    assert len(sent(found)) == 2
+    learn(found, "p", 2, end="192.0.2.99")
+    assert len(sent(found)) == 6
 
 
 def test_explain_names_the_limit_of_what_waits() -> None:
