@@ -50,8 +50,8 @@ class Listener:
         self.unfiltered: set[str] = set()
         """Peers with TTL security for which the socket could get no filter."""
         self.protection = 0
-        """The number of keys and filters that were set so far. A connection from before the last of them
-        may have been made without its own."""
+        """The number of keys and filters that were set so far: a connection from before the last of
+        them may have been made without its own."""
         self._device = device
         self._accept = accept
         self._changed = changed

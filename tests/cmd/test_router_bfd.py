@@ -213,6 +213,7 @@ def test_a_strict_neighbor_waits_for_bfd(tmp_path: Path) -> None:
     lab.now += 60
     lab.change(State.UP, State.DOWN, Diagnostic.CONTROL_DETECTION_TIME_EXPIRED)
     assert lab.configs["tor"].disabled_reason == WAITS
+    assert lab.configs["tor"].disabled_for_a_while, "the routes of a restarting neighbor stay"
 
 
 def test_the_sessions_of_the_api_are_those_of_the_file_with_what_the_process_reports(

@@ -356,6 +356,17 @@ neighbors:
     assert "secret" not in repr((found, found.peers()))
 
 
+@pytest.mark.parametrize("address", ["2001:DB8::A", "2001:db8:0::a"])
+def test_a_neighbor_has_one_name_however_its_address_is_written(
+    address: str, tmp_path: Path
+) -> None:
+    """As a neighbor that connects from a prefix has: an entry takes its session over."""
+    text = "asn: 65000\nrouterID: 192.0.2.1\nneighbors: [{address: '%s'}]\n"
+    (peer,) = config(tmp_path, text % address).peers()
+    assert isinstance(peer, PeerConfig)
+    assert (peer.name, peer.address) == ("2001:db8::a", "2001:db8::a")
+
+
 @pytest.mark.parametrize(("hold", "keepalive"), [(0, 0), (3, 1), (90, 30), (100, 33)])
 def test_the_keepalive_time_is_a_third_of_the_hold_time(
     hold: int, keepalive: int, tmp_path: Path

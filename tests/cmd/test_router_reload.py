@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.engine_speaker import EngineSpeaker
 from waggle.commands.router.program import _reload_at
-from waggle.commands.router.reload import apply
+from waggle.commands.router.reload import SLICE_PREFIXES, apply, steps
 from waggle.router_config import load
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\n"
@@ -91,7 +91,9 @@ def test_a_setting_that_only_a_start_applies_is_named(
             path,
             config_before,
             cast("Any", events),
-            lambda before, after: apply(cast("Any", speaker), before, after),
+            lambda before, after, prefixes: steps(
+                cast("Any", speaker), before, after, prefixes, lambda _: None, lambda peer: peer
+            ),
         )
         task = asyncio.create_task(program)
         shown = ""
@@ -110,3 +112,61 @@ def test_a_setting_that_only_a_start_applies_is_named(
         assert f"{path}: {key}: takes effect at the next start" in shown
         assert shown.count("next start") == 1
     assert "next start" not in asyncio.run(reload(BEFORE))
+
+
+def test_many_prefixes_change_in_several_turns_of_the_loop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All in one would keep keepalives waiting; neighbors change once all prefixes have."""
+    path = tmp_path / "router.yaml"
+    path.write_text(BEFORE)
+    before = load(path)
+    many = [
+        f"10.{20 + n // 65536}.{n // 256 % 256}.{n % 256}/32" for n in range(3 * SLICE_PREFIXES)
+    ]
+    path.write_text(config(TOR_1, routes=f"originate: [10.1.0.0/16, {', '.join(many)}]\n"))
+    speaker = EngineSpeaker()
+    speaker.set_collectors = lambda _: None  # type: ignore[attr-defined]
+    apply(cast("Any", speaker), None, before)
+    speaker.take()
+    turns: list[list[tuple[str, int]]] = []
+
+    def note() -> None:
+        """Note the calls of a turn."""
+        found = [
+            (call[0], sum(map(len, call[-1].values())) if call[0] == "update_local" else 1)
+            for call in speaker.take()
+            if call[0] != "set_instance"
+        ]
+        if found:
+            turns.append(found)
+        if not done:
+            asyncio.get_running_loop().call_soon(note)
+
+    done: list[object] = []
+
+    async def scenario() -> None:
+        hangup = asyncio.Event()
+        hangup.set()
+        program: Any = _reload_at(
+            hangup,
+            path,
+            before,
+            cast("Any", SimpleNamespace(configured=lambda _: None)),
+            lambda before, after, prefixes: steps(
+                cast("Any", speaker), before, after, prefixes, lambda _: None, lambda peer: peer
+            ),
+        )
+        task = asyncio.create_task(program)
+        note()
+        shown = ""
+        while "reloaded" not in shown:
+            await asyncio.sleep(0.01)
+            shown += capsys.readouterr().err
+        done.append(None)
+        task.cancel()
+
+    asyncio.run(scenario())
+    # Of the prefix that goes, and those that come.
+    last = [("update_local", 1), ("remove_peer", 1), ("remove_peer", 1)]
+    assert turns == [*[[("update_local", SLICE_PREFIXES)]] * 3, last]

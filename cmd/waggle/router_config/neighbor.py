@@ -175,7 +175,7 @@ class Neighbor(Value, frozen=True):
         if self.prefix is not None:
             return DynamicPeerConfig(prefix=self.prefix, limit=self.limit, **shared)
         return PeerConfig(
-            address=self.address,
+            address=_spelled(self.address),
             interface=self.interface,
             port=self.port,
             passive=self.passive,
@@ -191,7 +191,7 @@ class Neighbor(Value, frozen=True):
     @property
     def known_as(self) -> str:
         """The name, or what stands for it."""
-        return self.name or self.address or self.prefix or self.interface or ""
+        return self.name or _spelled(self.address) or self.prefix or self.interface or ""
 
     def sends_ipv6_over_ipv4(self, *, own_ipv6: bool) -> bool:
         """True if IPv6 routes may be advertised over IPv4 without a next hop that is configured.
@@ -212,6 +212,17 @@ class Neighbor(Value, frozen=True):
 _IMPORTS = ("all", "none")
 EXPORTS = ("all", "local", "none")
 """The words that no policy may have as its name."""
+
+
+def _spelled(address: str | None) -> str | None:
+    """Return an address in the spelling of the kernel: a neighbour has one name, however it is written.
+
+    What is no address is the speaker's to find.
+    """
+    try:
+        return None if address is None else str(ipaddress.ip_address(address))
+    except ValueError:
+        return address
 
 
 def _needs_interface(text: str | None) -> bool:

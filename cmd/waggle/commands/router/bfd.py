@@ -108,7 +108,8 @@ class RouterBfd:
     def held(self, peer: PeerConfig | DynamicPeerConfig) -> PeerConfig | DynamicPeerConfig:
         """Return a neighbour as the speaker has it: down while it waits for BFD."""
         if peer.name in self._strict and self.follower.holds(INSTANCE, peer.name):
-            return replace(peer, disabled_reason=WAITS)
+            # Meanwhile the routes stay that a restarting neighbor has left.
+            return replace(peer, disabled_reason=WAITS, disabled_for_a_while=True)
         return peer
 
     def _hold(self) -> None:

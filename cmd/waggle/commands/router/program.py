@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from speaker.api import (
     ListenChanged,
     PrefixLimit,
     RecordingEnded,
+    RouteChanges,
     RouteLeftOut,
     SessionError,
     StateChanged,
@@ -28,7 +29,7 @@ from speaker.api import (
 from speaker.server import MemoryRelease, Speaker, abandon_memory, bound_collections, settle_memory
 from waggle.commands.router.api import api_socket
 from waggle.commands.router.redistribution import KernelOriginated
-from waggle.commands.router.reload import apply
+from waggle.commands.router.reload import apply, prefix_changes, steps
 from waggle.output import complain
 from waggle.router_config import Config, ConfigError, load
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from waggle.commands.router.bfd import RouterBfd
     from waggle.commands.router.kernel import RouterKernel
     from waggle.commands.router.reload import AnyPeer
+
+    Change = Callable[[Config, Config, Sequence[RouteChanges]], Iterator[None]]
 
 
 def main(
@@ -186,13 +189,12 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
     redistributed = KernelOriginated(speaker, _report)
     await redistributed.read(config)
 
-    def change(before: Config | None, after: Config) -> None:
-        bfd.configured(after)
-        if kernel is not None:
-            kernel.configure(after)
-        apply(speaker, before, after, redistributed.configure, bfd.held)
+    def change(before: Config, after: Config, prefixes: Sequence[RouteChanges]) -> Iterator[None]:
+        _prepare(bfd, kernel, after)
+        return steps(speaker, before, after, prefixes, redistributed.configure, bfd.held)
 
-    change(None, config)
+    _prepare(bfd, kernel, config)
+    apply(speaker, None, config, redistributed.configure, bfd.held)
     if not config.listen:
         print(
             f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
@@ -237,6 +239,13 @@ def _kernel(speaker: Speaker, config: Config, events: Events) -> RouterKernel | 
     return kernel
 
 
+def _prepare(bfd: NeighborBfd, kernel: RouterKernel | None, config: Config) -> None:
+    """Take a file; call it before the speaker has its neighbours."""
+    bfd.configured(config)
+    if kernel is not None:
+        kernel.configure(config)
+
+
 async def _answer(api: ApiSocket) -> None:
     """Answer from the first client on: a router without one need not import the HTTP library."""
     await api.first_client()
@@ -251,7 +260,7 @@ async def _reload_at(
     path: Path,
     config: Config,
     events: Events,
-    change: Callable[[Config, Config], None],
+    change: Change,
 ) -> None:
     """Apply the file's differences at each SIGHUP; an invalid file changes nothing."""
     while True:
@@ -278,7 +287,10 @@ async def _reload_at(
                 _report(f"{path}: {key}: takes effect at the next start")
         events.configured(after)
         try:
-            change(config, after)
+            prefixes = await asyncio.to_thread(prefix_changes, config, after)
+            for _ in change(config, after, prefixes):
+                # The sessions go on, with the UPDATEs of these prefixes.
+                await asyncio.sleep(0)
         except Exception as error:  # noqa: BLE001  the next reload has to find its task
             _report(f"{path}: internal error: {type(error).__name__}: {error}")
             continue

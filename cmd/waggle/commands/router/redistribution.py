@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from reconcilers.redistribution import Redistribution
 from resources.host import KernelRoute
 from resources.host.redistributed import read, watch
 from speaker.api import RouteAttributes
@@ -27,6 +28,9 @@ class KernelOriginated:
         self._config: Config | None = None
         self._routes: frozenset[KernelRoute] = frozenset()
         self._announced: set[tuple[Family, bytes]] = set()
+        self._redistributions: list[Redistribution] = []
+        self._own: set[tuple[Family, bytes]] = set()
+        """The prefixes of the file itself, where any others are announced."""
         self._task: asyncio.Task[None] | None = None
 
     async def read(self, config: Config) -> None:
@@ -41,6 +45,9 @@ class KernelOriginated:
     def configure(self, config: Config) -> None:
         """Follow the tables of a file, whose own prefixes are announced."""
         before, self._config = self._config, config
+        self._redistributions = config.redistributions()
+        # Once for each file, which may have many: the kernel changes more often.
+        self._own = set(config.originated()) if self._redistributions or self._announced else set()
         self._announce()
         if before is not None and before.kernel_tables == config.kernel_tables:
             return
@@ -72,14 +79,12 @@ class KernelOriginated:
 
     def _announce(self) -> None:
         """Announce and withdraw the difference; prefixes of the file itself stay."""
-        assert self._config is not None  # noqa: S101  `configure` comes before
-        redistributions = self._config.redistributions()
-        if not redistributions and not self._announced:
+        if not self._redistributions and not self._announced:
             return
-        own = set(self._config.originated())
+        own = self._own
         wanted = {
             prefix
-            for redistribution in redistributions
+            for redistribution in self._redistributions
             for prefix in redistribution.prefixes(self._routes)
         } - own
         changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}

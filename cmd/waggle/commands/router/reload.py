@@ -5,19 +5,41 @@ Sessions whose configuration did not change stay up. Nothing is read or checked 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
-from speaker.api import DynamicPeerConfig, PeerConfig, RouteAttributes
+from speaker.api import DynamicPeerConfig, PeerConfig, RouteAttributes, RouteChanges
 from speaker.nlri import Family
 from speaker.server import Speaker
 from waggle.router_config import INSTANCE, Config
 
 ORIGINATED = RouteAttributes()
+SLICE_PREFIXES: Final = 2500
+"""Prefixes that change in one turn of the event loop: a file may have any number of them."""
 AnyPeer = PeerConfig | DynamicPeerConfig
 
 
 def _unheld(peer: AnyPeer) -> AnyPeer:
     return peer
+
+
+def prefix_changes(before: Config | None, after: Config) -> list[RouteChanges]:
+    """Return what a file originates and what it no longer originates, in slices.
+
+    It parses each prefix of both files: a task for a thread.
+    """
+    old = set() if before is None else set(before.originated())
+    new = dict.fromkeys(after.originated())
+    changed: list[tuple[Family, bytes, RouteAttributes | None]]
+    changed = [(*prefix, None) for prefix in sorted(old.difference(new))]
+    changed += [(*prefix, ORIGINATED) for prefix in new if prefix not in old]
+    slices: list[RouteChanges] = []
+    for start in range(0, len(changed), SLICE_PREFIXES):
+        some: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+        for family, nlri, attributes in changed[start : start + SLICE_PREFIXES]:
+            some.setdefault(family, {})[nlri] = attributes
+        slices.append(some)
+    return slices
 
 
 def apply(
@@ -27,27 +49,35 @@ def apply(
     redistribute: Callable[[Config], None] = lambda _: None,
     held: Callable[[AnyPeer], AnyPeer] = _unheld,
 ) -> None:
-    """Change a speaker from one configuration (None: nothing is configured) to another.
+    """Change a speaker at one go, as at the start; see `steps`."""
+    for _ in steps(speaker, before, after, prefix_changes(before, after), redistribute, held):
+        pass
 
-    ``redistribute`` announces routes of the kernel, once the file's own prefixes are announced.
 
-    Prefixes that were announced by `waggle router announce` stay, as do neighbours that were shut
-    down and whose configuration did not change. ``held`` returns a neighbour as it is while it waits.
+def steps(
+    speaker: Speaker,
+    before: Config | None,
+    after: Config,
+    prefixes: Sequence[RouteChanges],
+    redistribute: Callable[[Config], None],
+    held: Callable[[AnyPeer], AnyPeer],
+) -> Iterator[None]:
+    """Change a speaker from one configuration (None: nothing is configured) to another, in steps.
+
+    ``prefixes`` are its `prefix_changes`. ``redistribute`` announces routes of the kernel, once the
+    file's own prefixes are announced. ``held`` returns a neighbour as it is while it waits.
+
+    Prefixes that were announced by `waggle router announce` stay, and neighbours that were shut down
+    stay down.
     """
     if before is None or before.collectors() != after.collectors():
         speaker.set_collectors(after.collectors())
     # Another AS or router ID recreates the instance, with its peers and routes.
     speaker.set_instance(after.instance())
     # Routes before peers, so that the initial table is complete.
-    changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
-    old = set() if before is None else set(before.originated())
-    new = after.originated()
-    for family, nlri in sorted(old.difference(new)):
-        changes.setdefault(family, {})[nlri] = None
-    for family, nlri in new:
-        if (family, nlri) not in old:
-            changes.setdefault(family, {})[nlri] = ORIGINATED
-    if changes:
+    for place, changes in enumerate(prefixes):
+        if place:
+            yield
         speaker.update_local(INSTANCE, changes)
     redistribute(after)
     _apply_peers(speaker, [] if before is None else before.peers(), after.peers(), held)
