@@ -72,6 +72,25 @@ def test_a_demo_is_ended_and_waited_for(
     assert_free(path)
 
 
+def test_a_demo_that_has_just_begun_is_waited_for_until_its_file_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signals of ID 0 would end the command, and the shell script around it."""
+    path = tmp_path / "agent.sock"
+    holder = Holder(path, monkeypatch, polls=3)
+    path.with_suffix(".demo").write_text("")
+    note, sleep = holder.lock.note, time.sleep
+
+    def begin(seconds: float) -> None:
+        monkeypatch.setattr(time, "sleep", sleep)
+        note()
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", begin)
+    assert DemoLock(path).stop_holder()
+    assert holder.signals == [(os.getpid(), signal.SIGTERM)]
+
+
 def test_a_demo_that_does_not_end_is_waited_for_no_longer_than_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

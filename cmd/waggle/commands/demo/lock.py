@@ -54,20 +54,18 @@ class DemoLock:
 
     def stop_holder(self) -> bool:
         """End the demo that holds the lock, and wait; False where none runs. Raises TimeoutError."""
-        try:
-            self.take()
-        except RunsAlreadyError as error:
-            os.kill(error.pid, signal.SIGTERM)
-        else:
-            self.release()
-            return False
+        ends = False
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:
                 self.take()
-            except RunsAlreadyError:
+            except RunsAlreadyError as error:
+                # A demo that has just begun has not written its ID; 0 is this process, with its group.
+                if error.pid and not ends:
+                    os.kill(error.pid, signal.SIGTERM)
+                    ends = True
                 time.sleep(POLL_INTERVAL_SECONDS)
             else:
                 self.release()
-                return True
+                return ends
         raise TimeoutError
