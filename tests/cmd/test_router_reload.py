@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,7 +12,7 @@ import pytest
 
 from tests.support.engine_speaker import EngineSpeaker
 from waggle.commands.router.program import _reload_at
-from waggle.commands.router.reload import SLICE_PREFIXES, apply, steps
+from waggle.commands.router.reload import SLICE_PREFIXES, TURN_SECONDS, apply, steps
 from waggle.router_config import load
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\n"
@@ -170,3 +171,34 @@ def test_many_prefixes_change_in_several_turns_of_the_loop(
     # Of the prefix that goes, and those that come.
     last = [("update_local", 1), ("remove_peer", 1), ("remove_peer", 1)]
     assert turns == [*[[("update_local", SLICE_PREFIXES)]] * 3, last]
+
+
+def test_neighbors_that_take_long_change_in_several_turns_of_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another export policy sends a neighbor the difference of a whole table."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    calls: list[str] = []
+
+    class Slow(EngineSpeaker):
+        def set_peer(self, instance: str, config: Any) -> None:  # noqa: ANN401
+            super().set_peer(instance, config)
+            calls.append(config.name)
+            now[0] += TURN_SECONDS / 2
+
+    path = tmp_path / "router.yaml"
+    path.write_text(BEFORE)
+    before = load(path)
+    path.write_text(BEFORE.replace("export: all", "export: local").replace("}]", ", limit: 5}]"))
+    after = load(path)
+    speaker = Slow()
+    speaker.set_collectors = lambda _: None  # type: ignore[attr-defined]
+    apply(cast("Any", speaker), None, before)
+    calls.clear()
+    turns = [
+        len(calls)
+        for _ in steps(cast("Any", speaker), before, after, [], lambda _: None, lambda peer: peer)
+    ]
+    assert turns == [2]
+    assert calls == ["tor-1", "tor-2", "racks"]

@@ -5,7 +5,8 @@ Sessions whose configuration did not change stay up. Nothing is read or checked 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from speaker.api import DynamicPeerConfig, PeerConfig, RouteAttributes, RouteChanges
@@ -16,6 +17,8 @@ from waggle.router_config import INSTANCE, Config
 ORIGINATED = RouteAttributes()
 SLICE_PREFIXES: Final = 2500
 """Prefixes that change in one turn of the event loop: a file may have any number of them."""
+TURN_SECONDS: Final = 0.02
+"""For changes of neighbours: another export policy of a full table takes longer for each of them."""
 AnyPeer = PeerConfig | DynamicPeerConfig
 
 
@@ -80,16 +83,21 @@ def steps(
             yield
         speaker.update_local(INSTANCE, changes)
     redistribute(after)
-    _apply_peers(speaker, [] if before is None else before.peers(), after.peers(), held)
+    began = time.monotonic()
+    for name, peer in peer_changes([] if before is None else before.peers(), after.peers()):
+        if time.monotonic() - began >= TURN_SECONDS:
+            yield
+            began = time.monotonic()
+        if peer is None:
+            speaker.remove_peer(INSTANCE, name)
+        else:
+            speaker.set_peer(INSTANCE, held(peer))
 
 
-def _apply_peers(
-    speaker: Speaker,
-    before: Sequence[AnyPeer],
-    after: Sequence[AnyPeer],
-    held: Callable[[AnyPeer], AnyPeer],
-) -> None:
-    """Change the neighbours and the prefixes of neighbours.
+def peer_changes(
+    before: Sequence[AnyPeer], after: Sequence[AnyPeer]
+) -> list[tuple[str, AnyPeer | None]]:
+    """Return the changes of neighbours and of prefixes of neighbours, in order; None removes one.
 
     A session passes between a prefix and a neighbour of its own with both sets of rules in force: no
     rule applies to it that only a part of the two files has.
@@ -98,27 +106,27 @@ def _apply_peers(
     wanted = {peer.name: peer for peer in after}
     changed = [peer for peer in after if known.get(peer.name) != peer]
     gone = [peer for name, peer in known.items() if name not in wanted]
-    for name, peer in known.items():
-        if name in wanted and type(wanted[name]) is not type(peer):
-            speaker.remove_peer(INSTANCE, name)
+    of_other_kind = [
+        peer
+        for name, peer in known.items()
+        if name in wanted and type(wanted[name]) is not type(peer)
+    ]
     # A neighbour with another name may have the address of a former one, which goes first. The others
     # take their sessions over from a prefix, before that changes.
     former = {_end(peer) for peer in gone}
-    early = [peer for peer in changed if _is_neighbor(peer) and _end(peer) not in former]
-    for peer in early:
-        speaker.set_peer(INSTANCE, held(peer))
-    for peer in changed:
-        if not _is_neighbor(peer):
-            speaker.set_peer(INSTANCE, held(peer))
-    for peer in gone:
-        if _is_neighbor(peer):
-            speaker.remove_peer(INSTANCE, peer.name)
-    for peer in changed:
-        if _is_neighbor(peer) and peer not in early:
-            speaker.set_peer(INSTANCE, held(peer))
-    for peer in gone:
-        if not _is_neighbor(peer):
-            speaker.remove_peer(INSTANCE, peer.name)
+    neighbors = [peer for peer in changed if _is_neighbor(peer)]
+    return [
+        *_removed(of_other_kind),
+        *((peer.name, peer) for peer in neighbors if _end(peer) not in former),
+        *((peer.name, peer) for peer in changed if not _is_neighbor(peer)),
+        *_removed(peer for peer in gone if _is_neighbor(peer)),
+        *((peer.name, peer) for peer in neighbors if _end(peer) in former),
+        *_removed(peer for peer in gone if not _is_neighbor(peer)),
+    ]
+
+
+def _removed(peers: Iterable[AnyPeer]) -> Iterator[tuple[str, None]]:
+    return ((peer.name, None) for peer in peers)
 
 
 def _is_neighbor(peer: AnyPeer) -> bool:
