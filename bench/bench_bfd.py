@@ -423,7 +423,7 @@ def measure(
     try:
         contestant.start()
         try:
-            eventually(lambda: _all_up(neighbor), within=60)
+            eventually(lambda: _all_up(neighbor))
             prefer(neighbor.processes())
             processes = contestant.processes()
             time.sleep(SLOW_SECONDS)
@@ -441,7 +441,7 @@ def measure(
             restarted = whole = 0.0
             if isinstance(contestant, Waggle):
                 restarted = _restart(contestant.kill_worker, seen, setup)
-                eventually(lambda: _all_up(neighbor), within=60)
+                eventually(lambda: _all_up(neighbor))
                 time.sleep(SLOW_SECONDS)
                 whole = _restart(contestant.kill_whole, seen, setup)
             os.close(seen)

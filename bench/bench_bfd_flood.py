@@ -77,7 +77,7 @@ def main() -> None:
         def all_up() -> None:
             assert neighbor.up() == setup.sessions
 
-        eventually(all_up, within=60)
+        eventually(all_up)
         prefer(neighbor.processes())
         time.sleep(2)
         before, processes = neighbor.marks(), waggle.processes()

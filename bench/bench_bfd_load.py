@@ -270,7 +270,7 @@ def measure(
         def all_up() -> None:
             assert neighbor.up() == setup.sessions
 
-        eventually(all_up, within=60)
+        eventually(all_up)
         time.sleep(2)
         before, known = ours.connect(), neighbor.marks()
         seen = sniffer(link.right)

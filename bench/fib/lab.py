@@ -357,7 +357,7 @@ def lab(kind: type[Contestant], family: int, count: int) -> Iterator[Lab]:
             stack.callback(daemon.stop)
             time.sleep(1.0)
         for feeder in feeders:
-            eventually(functools.partial(feeder.ask, "show status"), within=60)
+            eventually(functools.partial(feeder.ask, "show status"))
         time.sleep(5.0)
         with contextlib.closing(Lab(contestant, feeders, daemons, listener)) as running:
             yield running

@@ -133,8 +133,8 @@ def shell(apiserver: KubeApiServer, tmp_path: Path) -> Iterator[Shell]:
         "kind": "BGPPolicy",
         "metadata": {"name": "theirs"},
     }
-    eventually(lambda: put(apiserver, PEERS, peer), within=60)
-    eventually(lambda: put(apiserver, POLICIES, policy), within=60)
+    eventually(lambda: put(apiserver, PEERS, peer))
+    eventually(lambda: put(apiserver, POLICIES, policy))
     yield made
     for name in made.installed():
         apiserver.request("DELETE", f"{CRDS}/{name}")

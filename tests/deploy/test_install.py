@@ -178,7 +178,7 @@ def test_from_a_cluster_to_a_route_and_back(reader: Reader) -> None:
     )
     assert there.count("127.0.0.2") == there.count(str(port)) == 1
     (reader.directory / "first.yaml").write_text(there)
-    eventually(lambda: _check_kinds_are_served(reader), within=60)
+    eventually(lambda: _check_kinds_are_served(reader))
     reader.do("A first route")
     reader.do("Passwords")
     with running(reader, port) as daemons:
@@ -187,7 +187,7 @@ def test_from_a_cluster_to_a_route_and_back(reader: Reader) -> None:
             return "\n".join(daemon.tail() for daemon in daemons)
 
         eventually(lambda: _check_router_has(reader, "198.51.100.10/32"), within=90, context=log)
-        eventually(lambda: _check_reported(reader), within=60, context=log)
+        eventually(lambda: _check_reported(reader), context=log)
         printed = reader.do("What to look at")
         # An agent that is ahead of the operator follows the ClusterConfig by itself, and reports the
         # session at the Node: there is no NodeConfig yet.

@@ -193,7 +193,7 @@ def test_a_command_of_a_running_agent_succeeds(shell: Shell, command: Command) -
     agent.start()
     try:
         if starts:
-            eventually(lambda: shell.run("waggle peers -o json"), within=60, context=agent.tail)
+            eventually(lambda: shell.run("waggle peers -o json"), context=agent.tail)
         else:
             there = command.line.replace(
                 "/run/waggle/agent.sock", shell.environment["WAGGLE_API_SOCKET"]
@@ -204,7 +204,7 @@ def test_a_command_of_a_running_agent_succeeds(shell: Shell, command: Command) -
             def answered() -> None:
                 assert "ready      yes" in shell.run(there, *statuses) or not statuses
 
-            eventually(answered, within=60, context=agent.tail)
+            eventually(answered, context=agent.tail)
     finally:
         agent.stop()
 
@@ -224,7 +224,7 @@ def test_a_command_of_a_running_router_succeeds(shell: Shell, command: Command) 
     router.start()
     try:
         there = command.line.replace("/run/waggle/router.sock", str(socket))
-        eventually(lambda: shell.run(there), within=60, context=router.tail)
+        eventually(lambda: shell.run(there), context=router.tail)
         assert "10.0.0.0/24" in shell.run("waggle router routes -c router.yaml")
     finally:
         router.stop()
@@ -342,14 +342,13 @@ def test_the_commands_of_a_cluster_succeed_one_after_the_other(cluster: Shell) -
             cluster.run(command.line)
     eventually(
         lambda: cluster.run("kubectl get ciliumbgppeeringpolicies,ciliumloadbalancerippools"),
-        within=60,
     )
     (cluster.folder / "objects.yaml").write_text(yaml.safe_dump_all([POLICY, NODE]))
     cluster.run("kubectl apply -f objects.yaml")
     for command in CLUSTER:
         if "waggle-cluster-addresses" in command.line:
             with operator(cluster):
-                eventually(functools.partial(cluster.run, command.line), within=60)
+                eventually(functools.partial(cluster.run, command.line))
         elif command not in creates:
             cluster.run(command.line)
     assert "CiliumBGPClusterConfig" in (cluster.folder / "v2.yaml").read_text()

@@ -235,9 +235,7 @@ async def scenario(directory: Path) -> None:
             with bfd_and_kernel() as address:
                 prometheus = Prometheus(directory, {**targets, "bfd-and-kernel": address})
                 try:
-                    await until(
-                        lambda: bool(peer.peers() and peer.peers()[0].established), within=20
-                    )
+                    await until(lambda: bool(peer.peers() and peer.peers()[0].established))
                     await prometheus.wait()
                     await check(prometheus)
                 finally:

@@ -6,7 +6,8 @@ asks it for (a key, an entry, a whole document) is a failure of the check like a
 sleeps longer than one poll interval, and never hides an error that is not one of these kinds.
 
 A deadline is for what would never come: it is no statement about speed. A machine under load keeps
-a process from running for ten seconds at any moment, so that no deadline is shorter than `PATIENCE`.
+a process from running for ten seconds at any moment, so that a deadline shorter than `PATIENCE` is
+refused.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ PATIENCE: Final = 60.0
 """The shortest deadline, in seconds."""
 
 
-def _deadline(within: float) -> tuple[float, float]:
+def _deadline(within: float = PATIENCE) -> tuple[float, float]:
     """Return the seconds to wait, and the end of them by the monotonic clock."""
-    seconds = max(within, PATIENCE) * FACTOR
+    if within < PATIENCE:
+        raise ValueError(f"{within:g} s: no deadline is shorter than {PATIENCE:g} s")
+    seconds = within * FACTOR
     return seconds, time.monotonic() + seconds
 
 
@@ -64,12 +67,12 @@ def eventually(
         time.sleep(interval)
 
 
-async def until(condition: Callable[[], object], within: float = PATIENCE) -> None:
-    """Let the loop turn until ``condition`` holds; ``within``: `PATIENCE` or more seconds of real time.
+async def until(condition: Callable[[], object]) -> None:
+    """Let the loop turn until ``condition`` holds, for `PATIENCE` of real time.
 
     Raises AssertionError when it does not come to that.
     """
-    within, deadline = _deadline(within)
+    within, deadline = _deadline()
     pause = 0.002
     while not condition():
         if time.monotonic() >= deadline:

@@ -117,7 +117,7 @@ def soon(check: Callable[[], object], daemon: Daemon) -> None:
     def checked() -> None:
         assert check()
 
-    eventually(checked, within=60, context=daemon.tail)
+    eventually(checked, context=daemon.tail)
 
 
 def test_planned_objects_are_written_and_stay_unchanged(

@@ -264,7 +264,7 @@ def check_renewal(server: KubeApiServer, ports: list[int]) -> None:
         try:
             secret["data"] = authority_near_its_end(stored).data
             assert server.request("PUT", SECRET, secret).ok
-            eventually(of_the_new_authority, within=60, interval=0.1)
+            eventually(of_the_new_authority, interval=0.1)
             # More at once than before need new connections to the webhooks.
             after = list(pool.map(ask, itertools.islice(numbers, 20)))
         finally:
@@ -280,7 +280,7 @@ def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
     ports, daemons = operators
     put(server, CONFIGURATIONS, configuration(ports, "Fail"))
     # Until the certificate is published and both serve, Fail refuses everything.
-    eventually(lambda: stored(server, claim("one", 1)), within=60, context=daemons[0].tail)
+    eventually(lambda: stored(server, claim("one", 1)), context=daemons[0].tail)
 
     def both_see_it() -> None:
         ok, message = apply(server, claim("two", 2))

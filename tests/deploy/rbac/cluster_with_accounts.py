@@ -30,7 +30,6 @@ CLUSTER_WIDE = {
     "ValidatingAdmissionPolicyBinding": f"{ADMISSION}/validatingadmissionpolicybindings",
 }
 """Where the objects of the manifests are that are in no namespace, and go after a test."""
-SECONDS = 60.0
 QUICK_COUNTS = """
 import sys
 from reconcilers.target import fleet
@@ -187,7 +186,7 @@ class Cluster:
 
         self.soon(checked, daemon)
 
-    def soon(self, check: Callable[[], None], daemon: Daemon, within: float = SECONDS) -> None:
+    def soon(self, check: Callable[[], None], daemon: Daemon) -> None:
         """Wait until something holds; a program that has ended is started again meanwhile."""
 
         def checked() -> None:
@@ -196,4 +195,4 @@ class Cluster:
                 daemon.start()
             check()
 
-        eventually(checked, within=within, interval=0.2, context=daemon.tail)
+        eventually(checked, interval=0.2, context=daemon.tail)
