@@ -41,11 +41,10 @@ from speaker.server.discovery import Neighbors
 from speaker.server.instance_listeners import InstanceListeners
 from speaker.server.trace_links import Export, Receiver, TraceLinks
 from speaker.server.transports import Transports
+from speaker.unix_time import UnixTime
 
 _FOR_HOST: Final = frozenset({SetInstance, RemoveInstance, SetPeer, RemovePeer, Shutdown})
 """Inputs that concern listening sockets or neighbour discovery, too."""
-CLOCK_STEP_SECONDS: Final = 0.01
-"""The least step of the wall clock that the core is informed of."""
 
 
 class InputLoop:
@@ -62,7 +61,6 @@ class InputLoop:
         """``clock`` is monotonic (None: the loop's), ``wall_clock`` Unix time; both in seconds."""
         self._engine = engine
         self._clock = clock
-        self._wall_clock = wall_clock
         self._on_event = on_event
         self.handle = engine.handle
         """Processes an input; a recorder takes the engine's place here."""
@@ -88,7 +86,7 @@ class InputLoop:
         """Whether `_end_turn` is scheduled."""
         self._sent_early = False
         """Whether UPDATEs were sent in this turn of the loop."""
-        self._offset: float | None = None
+        self.unix_time = UnixTime(self.now, wall_clock)
         self._fed_offset: float | None = None
 
     # ------------------------------------------------------------ start, stop
@@ -129,24 +127,10 @@ class InputLoop:
             return self._clock()
         return self.loop.time() if self.loop is not None else 0.0
 
-    def wall_clock_offset(self, now: float) -> float:
-        """Return the seconds to add to a time of the core for Unix time; ``now`` was read before.
-
-        The same ones until a clock is set: a time of the past does not depend on how long the
-        process waited between its readings of the two clocks.
-        """
-        wall, known = self._wall_clock(), self._offset
-        most = wall - now
-        if known is None or not most - CLOCK_STEP_SECONDS <= known <= most + CLOCK_STEP_SECONDS:
-            least = wall - self.now()
-            if known is None or not least - CLOCK_STEP_SECONDS <= known <= most:
-                known = self._offset = (least + most) / 2
-        return known
-
     def feed_wall_clock(self) -> None:
         """Feed the core the wall clock for BMP, when it has changed against the core's clock."""
         if self.monitored and self.loop is not None:
-            offset = self.wall_clock_offset(self.now())
+            offset = self.unix_time.offset()
             if offset != self._fed_offset:
                 self._fed_offset = offset
                 self.feed(WallClock(offset))

@@ -299,7 +299,7 @@ class Speaker(ConfigurationReads):
     def collectors(self) -> Sequence[CollectorStatus]:
         """Return the monitoring stations, by name."""
         now = self._inputs.now()
-        to_wall = self._inputs.wall_clock_offset(now)
+        to_wall = self._inputs.unix_time.offset()
         return [
             msgspec.structs.replace(status, since=status.since + to_wall)
             for status in self._engine.collectors(now)
@@ -317,7 +317,7 @@ class Speaker(ConfigurationReads):
 
     def _statuses(self) -> Iterator[PeerStatus]:
         now = self._inputs.now()
-        to_wall = self._inputs.wall_clock_offset(now)
+        to_wall = self._inputs.unix_time.offset()
         for status in self._engine.views.peers(now):
             yield msgspec.structs.replace(
                 status,

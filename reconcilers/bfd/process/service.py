@@ -40,10 +40,10 @@ from reconcilers.process.connection import AgentTooSlowError, Connection, is_tru
 from reconcilers.process.log import log
 from speaker.bfd.echo_socket import EchoSocket, returns_echoes
 from speaker.bfd.engine import Engine, StateChange
-from speaker.bfd.session import Session
 from speaker.bfd.session_values import SessionKey, Settings
-from speaker.bfd.shell import Shell
+from speaker.bfd.shell import Shell, monotonic_microseconds
 from speaker.bfd.state_file import StateFile
+from speaker.unix_time import UnixTime
 
 MICROSECONDS: Final = 1_000_000
 PIECE: Final = 32
@@ -83,15 +83,19 @@ class BfdService:
         *,
         directory: Path | None = None,
         echo_sockets: Sequence[EchoSocket] = (),
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], int] = monotonic_microseconds,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """``directory``: of the files by which the next process continues."""
+        """``directory``: of the files by which the next process continues.
+
+        ``clock`` is the sessions' own, ``wall_clock`` Unix time in seconds.
+        """
         self._listener = listener
         self._program = program
         self._realtime = realtime
         self._policy = policy
-        self._clock, self._wall_clock = clock, wall_clock
+        self._microseconds = clock
+        self._unix_time = UnixTime(self._clock, wall_clock)
         self._states_error: OSError | None = None
         """Why there is no file with the sessions, if there shall be one."""
         self._file = None if directory is None else SettingsFile(directory)
@@ -101,6 +105,7 @@ class BfdService:
         self._shell = Shell(
             self._engine,
             source.random,
+            clock=clock,
             on_change=self._note,
             state_file=self._states,
             echo_sockets=echo_sockets,
@@ -114,17 +119,15 @@ class BfdService:
         """Whether the agent speaks a version of the messages that this process does."""
         self._has_refused = False
         """Whether a second agent connected while this one is there."""
-        self._alone_since = clock()
+        self._alone_since = self._clock()
         self._pieces: Iterator[Statuses] | None = None
         """The rest of a report, or of a listing."""
-        self._next_report = clock()
-        self._links_at = clock()
+        self._next_report = self._clock()
+        self._links_at = self._clock()
         """When interfaces are compared next."""
         self._accepts_at: float | None = None
         """When connections are accepted again, after one failed; None: they are."""
         self._changes: list[Change] = []
-        self._times: dict[SessionKey, tuple[int, float]] = {}
-        """When each session changed its state last, by the engine's clock and by the system's."""
         self._ending = False
         self._forgets = False
         """Whether sessions end with this process: no successor continues them."""
@@ -145,6 +148,10 @@ class BfdService:
             self._states_error = error
             log("error", _not_kept(error))
             return None
+
+    def _clock(self) -> float:
+        """Return the time of the sessions' clock in seconds."""
+        return self._microseconds() / MICROSECONDS
 
     def run(self) -> None:
         """Run the BFD process's sessions until `end`."""
@@ -287,7 +294,6 @@ class BfdService:
             return
         changed = {key for key, settings in wanted.items() if self._wanted.get(key) != settings}
         self._wanted = dict(wanted)
-        self._times = {key: times for key, times in self._times.items() if key in wanted}
         self._shell.configure({key: self._held(key, each) for key, each in wanted.items()})
         if self._file is not None:
             try:
@@ -320,7 +326,6 @@ class BfdService:
         if session is None or change.key not in self._wanted:
             return
         log("info", change_text(change))
-        self._since(change.key, session)
         self._changes.append(reported_change(change, session))
 
     def _report(self) -> None:
@@ -364,21 +369,10 @@ class BfdService:
             self._wanted[key],
             session,
             now=self._shell.now(),
-            since=self._since(key, session),
+            since=round(session.since / MICROSECONDS + self._unix_time.offset(), 3),
             error=self._shell.error(key),
             has_echo=self._has_echo,
         )
-
-    def _since(self, key: SessionKey, session: Session) -> float:
-        """Return the time of day of the last change of state, as it was then.
-
-        A step of the system's clock changes no time of the past.
-        """
-        known = self._times.get(key)
-        if known is None or known[0] != session.since:
-            age = (self._shell.now() - session.since) / MICROSECONDS
-            known = self._times[key] = session.since, round(self._wall_clock() - age, 3)
-        return known[1]
 
     def _discarded(self) -> tuple[Discarded, ...]:
         counts = {reason.value: count for reason, count in self._engine.discarded.items()}

@@ -33,6 +33,7 @@ from speaker.server.trace_links import TraceLinks
 from tests.speaker.best_path_reader import Reader
 from tests.speaker.server.speaker_pair import NAME, A, B, pair, routes, session_elsewhere
 from tests.support.ports import free_port
+from tests.support.two_clocks import TwoClocks
 from tests.support.wait import until
 
 pytestmark = pytest.mark.usefixtures("both_event_loops")
@@ -524,23 +525,8 @@ def test_the_loss_of_a_path_is_published_before_the_call_returns() -> None:
     asyncio.run(main())
 
 
-class Clocks:
-    """A monotonic clock and Unix time, and how long the process waits between two readings."""
-
-    def __init__(self) -> None:
-        self.now, self.ahead, self.wait = 1000.0, 1_700_000_000.0, 0.0
-
-    def clock(self) -> float:
-        self.now += self.wait
-        return self.now
-
-    def wall_clock(self) -> float:
-        self.now += self.wait
-        return self.now + self.ahead
-
-
 def test_a_time_of_the_past_depends_on_no_wait_between_two_clocks() -> None:
-    clocks = Clocks()
+    clocks = TwoClocks()
     speaker = Speaker(clock=clocks.clock, wall_clock=clocks.wall_clock)
     speaker.set_instance(InstanceConfig(name=NAME, local_asn=65001, router_id="192.0.2.1"))
     config = PeerConfig(name="b", address=B, peer_asn=65002, passive=True, import_="all")
@@ -556,9 +542,12 @@ def test_a_time_of_the_past_depends_on_no_wait_between_two_clocks() -> None:
         for wait in (0.0, 0.3, 0.0, 20.0, 0.004):
             clocks.wait = wait
             assert since() == before, wait
-        # A step of the clock is no wait: the times move with the clock.
-        clocks.wait, clocks.ahead = 0.0, clocks.ahead + 30
-        assert since() == [item + 30 for item in before]
+        # A step of the clock is no wait: the times move with the clock, and ages stay.
+        clocks.wait = 0.0
+        for step in (30, -86_400):
+            clocks.ahead += step
+            before = [item + step for item in before]
+            assert since() == pytest.approx(before, abs=1e-3)
         await speaker.stop()
 
     asyncio.run(main())

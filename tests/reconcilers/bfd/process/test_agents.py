@@ -22,6 +22,7 @@ from reconcilers.bfd.process.process_messages import (
 from reconcilers.bfd.process.realtime import RealTime
 from reconcilers.bfd.process.service import BfdService, Policy
 from speaker.bfd.session_values import SessionKey, Settings, State
+from tests.support.two_clocks import TwoClocks
 
 ALONE = 600.0
 
@@ -30,8 +31,7 @@ class Process:
     """A process on a socket of the test."""
 
     def __init__(self, folder: Path) -> None:
-        self.now = 0.0
-        self.time_of_day = 1_000_000.0
+        self.clocks = TwoClocks(now=0.0)
         self.path = str(folder / "bfd.sock")
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(self.path)
@@ -42,8 +42,8 @@ class Process:
             "waggle-bfd",
             RealTime(True, True),
             policy,
-            clock=lambda: self.now,
-            wall_clock=lambda: self.time_of_day,
+            clock=self.clocks.microseconds,
+            wall_clock=self.clocks.wall_clock,
         )
 
     def turns(self, number: int = 4) -> None:
@@ -81,20 +81,20 @@ def process(tmp_path: Path) -> Iterator[Process]:
 
 def test_agents_that_come_back_keep_the_process(process: Process) -> None:
     for _ in range(3):
-        process.now += ALONE - 1
+        process.clocks.now += ALONE - 1
         process.agent(1, 1)
         assert not process.ends
-    process.now += ALONE
+    process.clocks.now += ALONE
     process.turns()
     assert process.ends
 
 
 def test_agents_of_another_version_do_not_keep_it(process: Process) -> None:
     """They could not have BFD for ever: the process that they cannot use would never go."""
-    process.now = ALONE - 1
+    process.clocks.now = ALONE - 1
     process.agent(8, 9)
     assert not process.ends
-    process.now = ALONE
+    process.clocks.now = ALONE
     process.agent(8, 9)
     assert process.ends
 
@@ -118,24 +118,29 @@ def test_a_connection_that_cannot_be_accepted_is_tried_again_later(process: Proc
         agent.connect(process.path)
         process.turns(20)
         assert accepted == [False]
-        process.now += REPORT_SECONDS
+        process.clocks.now += REPORT_SECONDS
         process.turns()
         assert accepted == [False, True]
 
 
-def test_a_step_of_the_systems_clock_moves_no_time_of_the_past(process: Process) -> None:
-    """Each row of the agent would be written again, with another time for the same change."""
-    key = SessionKey("192.0.2.9", "", "no-such-device")
-    service = process.service
+def test_a_time_of_the_past_moves_with_a_step_of_the_clock_as_one_of_bgp(process: Process) -> None:
+    """Its age is counted from it, and a node may start before it knows the time."""
+    key, clocks = SessionKey("192.0.2.9", "", "no-such-device"), process.clocks
+    service, began = process.service, 100.0
+    clocks.now = began
     service._set({key: Settings()})
-    before = service._status(key).since
-    assert before == pytest.approx(1_000_000.0, abs=60.0)
-    process.time_of_day -= 86_400
-    assert service._status(key).since == before
+    assert service._status(key).since == clocks.wall_clock()
+    for step in (0.0, 86_400.0, -2 * 86_400.0):
+        clocks.now += 3600
+        clocks.ahead += step
+        for wait in (0.0, 0.3, 20.0, 0.0):
+            clocks.wait = wait
+            since = service._status(key).since
+            assert since == pytest.approx(began + clocks.ahead, abs=2e-3), (step, wait)
     service._set({key: Settings(admin_down=True)})
-    after = service._status(key)
-    assert after.state is State.ADMIN_DOWN
-    assert after.since == pytest.approx(before - 86_400, abs=60.0), "by the clock as it was then"
+    status = service._status(key)
+    assert status.state is State.ADMIN_DOWN
+    assert status.since == pytest.approx(clocks.wall_clock(), abs=2e-3)
 
 
 # ------------------------------------------------------------------ a second agent
