@@ -23,16 +23,20 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 from aiohttp.log import server_logger
 
-from cells.api.resource import ApiAction
-from cells.serve.answers import REFUSED, decoded, listed, refusal, refused
+from cells.api.resource import ApiAction, BadRequestError
+from cells.serve.answers import REFUSED, encode, listed, refusal, refused
 from cells.serve.own_sites import is_own
+from resources.errors import INVALID_JSON
 
 Run = Callable[[Any], Sequence[Any]]
+Decode = Callable[[bytes], Any]
 
 MAX_HEAD: Final = 1024
 """Octets of the request line and the fields."""
 REMEMBERED: Final = 64
 """Heads; a controller has a few, which differ in the path and the length of the body."""
+KINDS: Final = 8
+"""Kinds of answers, of one second, whose same octets are remembered."""
 END: Final = b"\r\n\r\n"
 _HEAD: Final = re.compile(r"POST (/[a-z0-9/-]+) HTTP/1\.1((?:\r\n[A-Za-z-]+: [!-~ ]*[!-~])+)")
 _FIELD: Final = re.compile(r"\r\n([A-Za-z-]+): ([!-~ ]+)")
@@ -40,8 +44,6 @@ _LENGTH: Final = re.compile("[0-9]{1,6}")
 _FIELDS: Final = frozenset(
     ("host", "content-length", "content-type", "user-agent", "accept", "accept-encoding")
 )
-
-_PHRASES: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
 
 
 class _Head(NamedTuple):
@@ -52,15 +54,19 @@ class _Head(NamedTuple):
     kind: str
     """Of the answer."""
     run: Run
-    body: msgspec.json.Decoder[Any]
+    decode: Decode
 
 
 class DirectActions:
     """The actions that wait for nothing, by path."""
 
     def __init__(self, actions: Sequence[ApiAction]) -> None:
-        self._actions: dict[str, tuple[str, Run, msgspec.json.Decoder[Any]]] = {
-            action.path: (action.kind, cast("Run", action.run), msgspec.json.Decoder(action.body))
+        self._actions: dict[str, tuple[str, Run, Decode]] = {
+            action.path: (
+                action.kind,
+                cast("Run", action.run),
+                msgspec.json.Decoder(action.body).decode,
+            )
             for action in actions
             if not inspect.iscoroutinefunction(action.run)
         }
@@ -72,19 +78,20 @@ class DirectActions:
         head = self._head(fields) if len(fields) <= MAX_HEAD else None
         if head is None or head.length != len(content):
             return None
-        _, kind, run, decoder = head
-        status = 200
+        # As few functions as possible: after a pause each one is in no cache.
+        _, kind, run, decode = head
+        second = int(time.time())
         try:
-            body = listed(kind, run(decoded(decoder, content)))
+            body = decode(content or b"{}")
+        except INVALID_JSON as error:
+            return _failed(BadRequestError(str(error)), kind, second)
+        try:
+            items = encode(list(run(body)))
         except Exception as error:  # noqa: BLE001  the answer has it, or the log
-            status, body = _failed(error, kind)
-        return b"HTTP/1.1 %d %s\r\n%s\r\nContent-Length: %d\r\n\r\n%s" % (
-            status,
-            _PHRASES[status],
-            _same_fields(int(time.time())),
-            len(body),
-            body,
-        )
+            return _failed(error, kind, second)
+        start, before, after = _around(kind, second)
+        length = len(before) + len(items) + len(after)
+        return b"%s%d\r\n\r\n%s%s%s" % (start, length, before, items, after)
 
     def _parsed(self, octets: bytes) -> _Head | None:
         match = _HEAD.fullmatch(octets.decode("latin-1"))
@@ -100,15 +107,27 @@ class DirectActions:
         return _Head(int(length), *self._actions[match[1]]) if _LENGTH.fullmatch(length) else None
 
 
-def _failed(error: Exception, kind: str) -> tuple[int, bytes]:
-    if isinstance(error, REFUSED):
-        return refused(error, kind)
-    server_logger.error("Error handling request", exc_info=error)
-    return 500, refusal("InternalError", "the log has the reason", kind)
+@functools.lru_cache(KINDS)
+def _around(kind: str, second: int) -> tuple[bytes, bytes, bytes]:
+    """Return the octets that answers of a second have before their length, and around their items."""
+    before, _, after = listed(kind, ()).partition(b'"items":[]')
+    return _fields(200, second), before + b'"items":', after
 
 
-@functools.lru_cache(1)
-def _same_fields(second: int) -> bytes:
-    """Return the fields of all answers of a second (RFC 9110, 6.6.1)."""
+def _fields(status: int, second: int) -> bytes:
+    """Return the status line and the fields (RFC 9110, 6.6.1), but for the value of the last one."""
+    http = HTTPStatus(status)
     date = email.utils.formatdate(second, usegmt=True)
-    return f"Content-Type: application/json\r\nDate: {date}".encode()
+    return (
+        f"HTTP/1.1 {http.value} {http.phrase}\r\nContent-Type: application/json\r\nDate: {date}\r\n"
+        "Content-Length: "
+    ).encode()
+
+
+def _failed(error: Exception, kind: str, second: int) -> bytes:
+    if isinstance(error, REFUSED):
+        status, body = refused(error, kind)
+    else:
+        server_logger.error("Error handling request", exc_info=error)
+        status, body = 500, refusal("InternalError", "the log has the reason", kind)
+    return b"%s%d\r\n\r\n%s" % (_fields(status, second), len(body), body)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from speaker.message import HEADER_SIZE
@@ -47,7 +46,8 @@ class TraceLinks:
 
     def note(self) -> None:
         """Add the current span if it records."""
-        trace = _api()
+        # Without both no span is recorded, and a router alone does not pay for the import.
+        trace = sys.modules.get("opentelemetry.trace") if SDK in sys.modules else None
         if trace is None:
             return
         span = trace.get_current_span()
@@ -149,11 +149,3 @@ def _messages(octets: bytes) -> int:
         position += max(HEADER_SIZE, int.from_bytes(octets[position + 16 : position + 18]))
         count += 1
     return count
-
-
-def _api() -> ModuleType | None:
-    """Return the OpenTelemetry API where another module has already imported it with its SDK.
-
-    No span is recorded without both, and a router alone does not pay for the import.
-    """
-    return sys.modules.get("opentelemetry.trace") if SDK in sys.modules else None

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import itertools
 import json
 import logging
 import socket
+import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from http.client import HTTPResponse
 from pathlib import Path
+from types import FrameType
 from typing import Any, cast
 
 import msgspec
@@ -249,3 +253,36 @@ def test_a_client_that_reads_no_answer_is_read_no_further(tmp_path: Path) -> Non
                     assert sent < 2_000_000
 
     asyncio.run(main())
+
+
+def test_an_answer_has_the_time_of_its_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    direct = DirectActions(ACTIONS)
+    for now, clock in ((1000.0, "16:40"), (1000.9, "16:40"), (1001.0, "16:41"), (1060.0, "17:40")):
+        monkeypatch.setattr(time, "time", itertools.repeat(now).__next__)
+        found = direct.answer(request())
+        assert found is not None
+        _, fields, body = answered(found)
+        assert fields["Date"] == f"Thu, 01 Jan 1970 00:{clock} GMT"
+        assert body["generatedAt"] == f"1970-01-01T00:{clock}Z"
+
+
+def test_a_request_like_the_one_before_is_one_function_and_the_action(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a pause the processor has no code in its caches: each further function is a delay."""
+    monkeypatch.setattr(time, "time", itertools.repeat(1000.0).__next__)
+    direct, octets = DirectActions(ACTIONS), request()
+    direct.answer(octets)
+    called: list[str] = []
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        direct.answer(octets)
+    finally:
+        sys.setprofile(before)
+    assert called == ["answer", "run"]

@@ -27,8 +27,8 @@ from speaker.server import Speaker
 from waggle.router_config import INSTANCE, route_to_wire
 from waggle.router_config.file_values import with_key
 
-_to_wire: Final = functools.lru_cache(1024)(route_to_wire)
-"""Cached: the text of an announced prefix returns in its withdrawal."""
+REMEMBERED: Final = 1024
+"""Prefixes and sets of attributes: the text of an announced prefix returns in its withdrawal."""
 
 
 class _Body(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -47,8 +47,8 @@ class Announce(Withdraw, frozen=True):
     next_hop: str | None = None
     med: int | None = None
     local_preference: int | None = None
-    communities: list[str] = []
-    large_communities: list[str] = []
+    communities: tuple[str, ...] = ()
+    large_communities: tuple[str, ...] = ()
 
 
 class Enable(_Body, frozen=True):
@@ -153,8 +153,12 @@ class RouterApi:
         """Return what a POST does."""
         speaker = self._speaker
         return (
-            _action("announce", "PrefixChangeList", Announce, self._announce),
-            _action("withdraw", "PrefixChangeList", Withdraw, self._withdraw),
+            ApiAction(
+                path="/v1/announce", kind="PrefixChangeList", body=Announce, run=self._announce
+            ),
+            ApiAction(
+                path="/v1/withdraw", kind="PrefixChangeList", body=Withdraw, run=self._withdraw
+            ),
             _no_approval() if self._kernel is None else self._kernel.approve,
             clear_action(ClearPeers(_Router(self._routing), speaker, _Names(self._routing))),
             self._of_peer(
@@ -164,11 +168,18 @@ class RouterApi:
         )
 
     def _announce(self, body: Announce) -> Sequence[PrefixChangeItem]:
-        value = attributes(body)
+        value = _attributes(
+            body.next_hop,
+            body.med,
+            body.local_preference,
+            body.communities,
+            body.large_communities,
+        )
         changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
         for text in body.prefixes:
             family, nlri = _to_wire(text)
-            check_next_hop_of(family, value.next_hop)
+            if body.next_hop is not None and family == IPV4_UNICAST:
+                _check_next_hop(body.next_hop)
             changes.setdefault(family, {})[nlri] = value
         self._speaker.update_local(INSTANCE, changes)
         return [PrefixChangeItem(changed=len(body.prefixes))]
@@ -229,29 +240,45 @@ def _no_approval() -> ApiAction:
     return _action("kernel-routes/approve", "KernelRouteList", NoBody, lambda _: ())
 
 
-def check_next_hop_of(family: Family, next_hop: str | None) -> None:
-    """Reject a link-local next hop for IPv4 prefixes. Raises ValueError."""
-    if next_hop is None or family != IPV4_UNICAST:
-        return
-    address = ipaddress.ip_address(next_hop)
+@functools.lru_cache(REMEMBERED)
+def _to_wire(text: str) -> tuple[Family, bytes]:
+    """Return the family and the wire form of a prefix. Raises `BadRequestError`."""
+    try:
+        return route_to_wire(text)
+    except ValueError as error:
+        raise BadRequestError(str(error)) from None
+
+
+def _check_next_hop(text: str) -> None:
+    """Reject a link-local next hop for IPv4 prefixes. Raises `BadRequestError`."""
+    address = ipaddress.ip_address(text)
     if address.version == 6 and address.is_link_local:
-        raise ValueError(
-            f"nextHop: {next_hop} is a link-local address; an IPv4 prefix needs another"
+        raise BadRequestError(
+            f"nextHop: {text} is a link-local address; an IPv4 prefix needs another"
         )
 
 
-def attributes(body: Announce) -> RouteAttributes:
-    """Return the attributes of announced prefixes. Raises ValueError naming the text."""
+@functools.lru_cache(REMEMBERED)
+def _attributes(
+    next_hop: str | None,
+    med: int | None,
+    local_preference: int | None,
+    communities: tuple[str, ...],
+    large_communities: tuple[str, ...],
+) -> RouteAttributes:
+    """Return the attributes of announced prefixes. Raises `BadRequestError` naming the text."""
     try:
         return RouteAttributes(
-            next_hop=body.next_hop,
-            med=body.med,
-            local_preference=body.local_preference,
-            communities=tuple(map(_community, body.communities)),
-            large_communities=tuple(map(_large, body.large_communities)),
+            next_hop=next_hop,
+            med=med,
+            local_preference=local_preference,
+            communities=tuple(map(_community, communities)),
+            large_communities=tuple(map(_large, large_communities)),
         )
     except InvalidConfig as error:
-        raise ValueError(with_key(error)) from None
+        raise BadRequestError(with_key(error)) from None
+    except ValueError as error:
+        raise BadRequestError(str(error)) from None
 
 
 def _numbers(text: str, count: int, limit: int) -> list[int]:
