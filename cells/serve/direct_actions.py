@@ -12,13 +12,12 @@ malformed, and the order of the answers to requests that wait, is its decision a
 from __future__ import annotations
 
 import email.utils
-import functools
 import inspect
 import re
 import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast, final
 
 import msgspec
 from aiohttp.log import server_logger
@@ -34,9 +33,9 @@ Decode = Callable[[bytes], Any]
 MAX_HEAD: Final = 1024
 """Octets of the request line and the fields."""
 REMEMBERED: Final = 64
-"""Heads; a controller has a few, which differ in the path and the length of the body."""
-KINDS: Final = 8
-"""Kinds of answers, of one second, whose same octets are remembered."""
+"""Heads of requests; a controller has a few, which differ in the path and the length of the body."""
+SIZES: Final = 16
+"""Of items, of answers within a second."""
 END: Final = b"\r\n\r\n"
 _HEAD: Final = re.compile(r"POST (/[a-z0-9/-]+) HTTP/1\.1((?:\r\n[A-Za-z-]+: [!-~ ]*[!-~])+)")
 _FIELD: Final = re.compile(r"\r\n([A-Za-z-]+): ([!-~ ]+)")
@@ -46,15 +45,33 @@ _FIELDS: Final = frozenset(
 )
 
 
-class _Head(NamedTuple):
+@final
+class _Head:
     """How requests with one request line and the same fields are answered."""
 
-    length: int
-    """Octets of the body."""
-    kind: str
-    """Of the answer."""
-    run: Run
-    decode: Decode
+    __slots__ = ("around", "decode", "kind", "length", "run", "second")
+
+    def __init__(self, length: int, kind: str, run: Run, decode: Decode) -> None:
+        self.length = length
+        """Octets of the body."""
+        self.kind = kind
+        """Of the answer."""
+        self.run = run
+        self.decode = decode
+        self.second = 0
+        self.around: dict[int, tuple[bytes, bytes]] = {}
+        """What answers of this second have before and after their items, by the octets of these."""
+
+    def add(self, size: int) -> tuple[bytes, bytes]:
+        """Add what answers of the second have around items of some octets, and return it."""
+        before, _, after = listed(self.kind, ()).partition(b'"items":[]')
+        before += b'"items":'
+        length = len(before) + size + len(after)
+        around = _fields(200, self.second, length) + before, after
+        if len(self.around) >= SIZES:
+            self.around.clear()
+        self.around[size] = around
+        return around
 
 
 class DirectActions:
@@ -70,30 +87,34 @@ class DirectActions:
             for action in actions
             if not inspect.iscoroutinefunction(action.run)
         }
-        self._head = functools.lru_cache(REMEMBERED)(self._parsed)
+        self._heads: dict[bytes, _Head] = {}
 
     def answer(self, octets: bytes) -> bytes | None:
         """Return the answer to a request; None for all that is for the HTTP library."""
+        # As few functions as possible: after a pause none of them is in a cache.
         fields, _, content = octets.partition(END)
-        head = self._head(fields) if len(fields) <= MAX_HEAD else None
+        head = self._heads.get(fields) or self._parsed(fields)
         if head is None or head.length != len(content):
             return None
-        # As few functions as possible: after a pause each one is in no cache.
-        _, kind, run, decode = head
         second = int(time.time())
         try:
-            body = decode(content or b"{}")
+            body = head.decode(content or b"{}")
         except INVALID_JSON as error:
-            return _failed(BadRequestError(str(error)), kind, second)
+            return _failed(BadRequestError(str(error)), head.kind, second)
         try:
-            items = encode(list(run(body)))
+            result = head.run(body)
+            items = encode(result if type(result) is list else list(result))
         except Exception as error:  # noqa: BLE001  the answer has it, or the log
-            return _failed(error, kind, second)
-        start, before, after = _around(kind, second)
-        length = len(before) + len(items) + len(after)
-        return b"%s%d\r\n\r\n%s%s%s" % (start, length, before, items, after)
+            return _failed(error, head.kind, second)
+        if second != head.second:
+            head.second, head.around = second, {}
+        size = len(items)
+        before, after = head.around.get(size) or head.add(size)
+        return before + items + after
 
     def _parsed(self, octets: bytes) -> _Head | None:
+        if len(octets) > MAX_HEAD:
+            return None
         match = _HEAD.fullmatch(octets.decode("latin-1"))
         if match is None or match[1] not in self._actions:
             return None
@@ -104,23 +125,21 @@ class DirectActions:
         if "host" not in fields or not is_own(fields["host"], dotless=True):
             return None
         length = fields.get("content-length", "")
-        return _Head(int(length), *self._actions[match[1]]) if _LENGTH.fullmatch(length) else None
+        if not _LENGTH.fullmatch(length):
+            return None
+        if len(self._heads) >= REMEMBERED:
+            self._heads.clear()
+        head = self._heads[octets] = _Head(int(length), *self._actions[match[1]])
+        return head
 
 
-@functools.lru_cache(KINDS)
-def _around(kind: str, second: int) -> tuple[bytes, bytes, bytes]:
-    """Return the octets that answers of a second have before their length, and around their items."""
-    before, _, after = listed(kind, ()).partition(b'"items":[]')
-    return _fields(200, second), before + b'"items":', after
-
-
-def _fields(status: int, second: int) -> bytes:
-    """Return the status line and the fields (RFC 9110, 6.6.1), but for the value of the last one."""
+def _fields(status: int, second: int, length: int) -> bytes:
+    """Return the status line and the fields of an answer (RFC 9110, 6.6.1)."""
     http = HTTPStatus(status)
     date = email.utils.formatdate(second, usegmt=True)
     return (
         f"HTTP/1.1 {http.value} {http.phrase}\r\nContent-Type: application/json\r\nDate: {date}\r\n"
-        "Content-Length: "
+        f"Content-Length: {length}\r\n\r\n"
     ).encode()
 
 
@@ -130,4 +149,4 @@ def _failed(error: Exception, kind: str, second: int) -> bytes:
     else:
         server_logger.error("Error handling request", exc_info=error)
         status, body = 500, refusal("InternalError", "the log has the reason", kind)
-    return b"%s%d\r\n\r\n%s" % (_fields(status, second), len(body), body)
+    return _fields(status, second, len(body)) + body
