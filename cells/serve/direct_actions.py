@@ -60,10 +60,10 @@ class _Head:
         self.decode = decode
         self.second = 0
         self.around: dict[int, tuple[bytes, bytes]] = {}
-        """What answers of this second have before and after their items, by the octets of these."""
+        """The octets before and after the items in answers of this second, by the length of the items."""
 
     def add(self, size: int) -> tuple[bytes, bytes]:
-        """Add what answers of the second have around items of some octets, and return it."""
+        """Return the octets around items of a length, which are new in this second."""
         before, _, after = listed(self.kind, ()).partition(b'"items":[]')
         before += b'"items":'
         length = len(before) + size + len(after)
