@@ -20,6 +20,7 @@ from reconcilers.compile_manifests import CompiledManifests
 from reconcilers.model import ObjectRef, RouteExplanation
 from reconcilers.prefixes import covers
 from speaker.nlri import Family, prefix_to_text
+from tests.support.obstacles import Obstacles
 
 Document = dict[str, Any]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -136,6 +137,7 @@ class Explained:
             (peer.instance, peer.name): peer for peer in made.intent.peers.all(self._snapshot)
         }
         self._problems = [*made.intent.problems.all(self._snapshot)]
+        self._obstacles = Obstacles([*present, *made.rendered()], made.settings.node)
 
     def check(self, verdicts: Iterable[RouteExplanation]) -> None:
         """Check each explanation."""
@@ -253,6 +255,9 @@ class Explained:
                 verdict.object.kind == "CiliumPodIPPool" and reason != "NoPool"
             ), verdict
         self._check_names(verdict)
+        if verdict.rule is not None and reason != "LeftOut":
+            peer = self._peers.get((verdict.instance or "", verdict.peer or ""))
+            assert self._obstacles.can_be(verdict, peer), (verdict, "it is no such obstacle")
 
     def _check_names(self, verdict: RouteExplanation) -> None:
         """Check that the objects of a sentence are there, the rule among them, with these labels."""
