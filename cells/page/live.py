@@ -1,7 +1,7 @@
 """``/v1/live``: which views have changed; the page reads them again.
 
 An event once a second at most; where routes change all the time, and no session does, every five
-seconds: a reading of all sessions costs an agent as much as several changes.
+seconds: a reading costs an agent as much as a change.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
     """The revisions of the views of the page; a view whose revision differs is read again."""
 
     state: int
-    """Of the page's head: sessions, problems, levels of health."""
+    """Of the page's head: sessions, BFD, problems, levels of health."""
     sessions: int
     routes: int
     history: int
@@ -52,9 +52,10 @@ def live_stream(
         snapshot = database.snapshot()
         of_sessions = sessions.table.revision(snapshot)
         of_problems = intent.problems.revision(snapshot)
+        of_bfd = intent.bfd_sessions.revision(snapshot)
         return LiveItem(
             # A sum of numbers that only grow. Texts of health change with each round of work.
-            state=of_sessions + of_problems + health.changes.levels,
+            state=of_sessions + of_problems + of_bfd + health.changes.levels,
             sessions=of_sessions,
             routes=intent.routes.revision(snapshot),
             history=0 if log is None else log.sequence,
@@ -62,7 +63,11 @@ def live_stream(
         )
 
     async def follow() -> AsyncGenerator[Sequence[LiveItem]]:
-        observables: list[Observable[Any]] = [sessions.table.observable, intent.routes.observable]
+        observables: list[Observable[Any]] = [
+            sessions.table.observable,
+            intent.routes.observable,
+            intent.bfd_sessions.observable,
+        ]
         if log is not None:
             observables.append(log.added)
         before: LiveItem | None = None

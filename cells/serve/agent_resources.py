@@ -9,7 +9,7 @@ from cells.api.model import BfdItem, ExplainItem, HostItem, ReceivedExplainItem,
 from cells.api.resource import ApiResource, BadRequestError, Query
 from cells.hive import HealthTree
 from cells.hive.composition import Composition
-from cells.serve.routing import Routing, peers_resource, routes_resource
+from cells.serve.routing import Routing, peer_counts_resource, peers_resource, routes_resource
 
 
 class Status(Protocol):
@@ -110,6 +110,7 @@ def agent_resources(
             notes=lambda: [row.message for row in status.item().unused_objects],
             problems=lambda empty: missing.reasons(empty=empty),
         ),
+        peer_counts_resource(routing),
         ApiResource(
             path="/v1/bfd",
             kind="BfdSessionList",

@@ -10,8 +10,22 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from cells.api.model import ExplainItem, FamilyCount, OriginItem, PeerMembers, RouteItem
-from speaker.api import NOT_ACCEPTED, CollectorStatus, FamilyStatus, PeerStatus, RouteView
+from cells.api.model import (
+    ExplainItem,
+    FamilyCount,
+    OriginItem,
+    PeerCountItem,
+    PeerMembers,
+    RouteItem,
+)
+from speaker.api import (
+    NOT_ACCEPTED,
+    CollectorStatus,
+    FamilyStatus,
+    PeerCounts,
+    PeerStatus,
+    RouteView,
+)
 from speaker.nlri import prefix_to_text
 
 if TYPE_CHECKING:
@@ -48,6 +62,19 @@ def peer_item(node: str, status: PeerStatus, bfd: str | None = None) -> dict[str
     item.update(_members(status, INTERNAL))
     item.update(_members(members, frozenset()))
     return item
+
+
+def peer_count_item(node: str, counts: PeerCounts) -> PeerCountItem:
+    """Translate the counts of a session."""
+    return PeerCountItem(
+        node=node,
+        instance=counts.instance,
+        name=counts.name,
+        routes_received=counts.received,
+        routes_advertised=counts.advertised,
+        updates_received=counts.updates_received,
+        updates_sent=counts.updates_sent,
+    )
 
 
 def collector_item(node: str, status: CollectorStatus) -> dict[str, Any]:

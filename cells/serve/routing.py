@@ -10,10 +10,10 @@ import ipaddress
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
-from cells.api.model import RouteItem
+from cells.api.model import PeerCountItem, RouteItem
 from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
 from cells.hive import suggestion
-from cells.serve.items import peer_item, received_item, route_item
+from cells.serve.items import peer_count_item, peer_item, received_item, route_item
 from speaker.api import (
     PeerStatus,
     PrefixFilter,
@@ -35,6 +35,9 @@ class Routing(Protocol):
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[dict[str, Any]]:
         """Return the sessions, by instance and name; ``peer`` is a name or an address."""
+
+    def peer_counts(self) -> list[PeerCountItem]:
+        """Return the counts of the sessions, by instance and name."""
 
     def routes(
         self,
@@ -61,6 +64,13 @@ def peers_resource(routing: Routing, **more: Any) -> ApiResource:  # noqa: ANN40
         parameters=("peer", "instance"),
         read=lambda query: routing.peers(peer=query.get("peer"), instance=query.get("instance")),
         **more,
+    )
+
+
+def peer_counts_resource(routing: Routing) -> ApiResource:
+    """Return the path of the counts of the sessions, which are read often."""
+    return ApiResource(
+        path="/v1/peer-counts", kind="PeerCountList", read=lambda _: routing.peer_counts()
     )
 
 
@@ -109,6 +119,11 @@ class SpeakerRouting:
             peer_item(self.node, status, self._bfd_state(status))
             for status in self.sessions(peer, instance)
         ]
+
+    def peer_counts(self) -> list[PeerCountItem]:
+        """Return the counts of all sessions, by instance and name."""
+        node = self.node
+        return [peer_count_item(node, counts) for counts in self._speaker.peer_counts()]
 
     def sessions(self, peer: str | None, instance: str | None) -> list[PeerStatus]:
         """Return the status of the sessions that match."""

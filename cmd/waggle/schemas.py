@@ -172,6 +172,7 @@ def item_types() -> dict[str, Any]:
         "MessageList": MessageItem,
         "MetricList": model.MetricItem,
         "PageList": PageItem,
+        "PeerCountList": model.PeerCountItem,
         "PeerList": _status("PeerItem", PeerStatus, model.PeerMembers),
         "PlanList": NodePlan,
         "PrefixChangeList": model.PrefixChangeItem,

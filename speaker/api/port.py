@@ -14,7 +14,7 @@ import msgspec
 from speaker.api.best_paths import BestPathSource
 from speaker.api.config import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
 from speaker.api.routes import Routes
-from speaker.api.status import InstanceStatus, PeerStatus
+from speaker.api.status import InstanceStatus, PeerCounts, PeerStatus
 from speaker.nlri import Family
 
 RouteChanges = Mapping[Family, Mapping[bytes, RouteAttributes | None]]
@@ -158,6 +158,9 @@ class SpeakerPort(BestPathSource, Protocol):
 
         A peer that is removed meanwhile is omitted.
         """
+
+    def peer_counts(self) -> Sequence[PeerCounts]:
+        """Return the counts of all peers, by instance and name."""
 
     def instances(self) -> Sequence[InstanceStatus]:
         """Return the status of all instances, by name."""

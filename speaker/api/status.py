@@ -131,6 +131,18 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return self.state == ESTABLISHED
 
 
+class PeerCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """The counts of one session that change with routes: a tenth of the cost of its `PeerStatus`."""
+
+    instance: str
+    name: str
+    received: int | None
+    """Prefixes that the peer announces, of all families; None while it is not Established."""
+    advertised: int | None
+    updates_received: int
+    updates_sent: int
+
+
 class InstanceStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One router."""
 

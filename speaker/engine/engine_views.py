@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from speaker.api import InstanceStatus, PeerStatus, Routes
+from speaker.api import InstanceStatus, PeerCounts, PeerStatus, Routes
 from speaker.engine import views
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.instance import Instance
 from speaker.nlri import Family
 from speaker.peer.engine_context import EngineContext
+from speaker.peer.peer import Peer
 from speaker.rib.local_routes import LOCAL
 
 
@@ -33,11 +34,18 @@ class EngineViews:
     def peers(self, now: float) -> Iterator[PeerStatus]:
         """Iterate over all sessions, by instance and name."""
         self._context.now = now
+        return (views.peer_status(instance, peer) for instance, peer in self._peers())
+
+    def peer_counts(self) -> Iterator[PeerCounts]:
+        """Iterate over the counts of all sessions, in the same order."""
+        return (views.peer_counts(instance, peer) for instance, peer in self._peers())
+
+    def _peers(self) -> Iterator[tuple[Instance, Peer]]:
         for _, instance in sorted(self._instances.items()):
             for name, peer in sorted(instance.peers.items()):
                 # A reader in slices gives peers the time to be removed.
                 if instance.peers.get(name) is peer:
-                    yield views.peer_status(instance, peer)
+                    yield instance, peer
 
     def instances(self) -> Iterator[InstanceStatus]:
         """Iterate over all instances, by name."""

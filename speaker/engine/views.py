@@ -15,6 +15,7 @@ from speaker.api import (
     FamilyStatus,
     InstanceStatus,
     Obstacle,
+    PeerCounts,
     PeerStatus,
     PolicyDecision,
     RouteView,
@@ -97,6 +98,26 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         malformed="" if established is None else established.inbound.malformed,
         next_hops=() if established is None else established.inbound.next_hops.texts,
         initial_table_sent=established is not None and not _is_pending(established),
+    )
+
+
+def peer_counts(instance: Instance, peer: Peer) -> PeerCounts:
+    """Return the counts of one peer, equal to the sums of `peer_status`."""
+    established, session = instance.established.get(peer), peer.connections.primary
+    received = advertised = None
+    if established is not None:
+        families, group = peer.config.families, established.group
+        received = sum(map(established.adj_in.received, families))
+        advertised = 0
+        if group is not None:
+            advertised = sum(group.advertised_count(family, established) for family in families)
+    return PeerCounts(
+        instance=instance.name,
+        name=peer.config.name,
+        received=received,
+        advertised=advertised,
+        updates_received=session.updates.received,
+        updates_sent=session.updates_sent,
     )
 
 

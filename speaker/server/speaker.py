@@ -28,6 +28,7 @@ from speaker.api import (
     Multipath,
     PathDown,
     PeerConfig,
+    PeerCounts,
     PeerStatus,
     RouteChanges,
     Routes,
@@ -314,6 +315,10 @@ class Speaker(ConfigurationReads):
         statuses = self._statuses()
         while part := list(itertools.islice(statuses, PEERS_PER_SLICE)):
             yield part
+
+    def peer_counts(self) -> Sequence[PeerCounts]:
+        """See `speaker.api.SpeakerPort`."""
+        return list(self._engine.views.peer_counts())
 
     def _statuses(self) -> Iterator[PeerStatus]:
         now = self._inputs.now()

@@ -15,6 +15,7 @@ from speaker.api import (
     Multipath,
     PathDown,
     PeerConfig,
+    PeerCounts,
     PeerStatus,
     RouteAttributes,
     Routes,
@@ -117,6 +118,9 @@ class StandInSpeaker:
 
     def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
         yield self.peers()
+
+    def peer_counts(self) -> Sequence[PeerCounts]:
+        raise NotImplementedError
 
     def instances(self) -> Sequence[InstanceStatus]:
         return [

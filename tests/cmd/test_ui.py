@@ -7,13 +7,14 @@ import asyncio
 import http.client
 import json
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cells.api.client import at_socket
+from cells.api.resource import ApiStream
 from cells.api.transport import AgentError
 from tests.support import looptime
 from tests.support.api import serving
@@ -21,8 +22,8 @@ from tests.support.page import made_up
 from waggle import output
 from waggle.__main__ import main
 from waggle.commands.ui import _port
-from waggle.commands.ui.program import UiServer
-from waggle.commands.ui.sources import OneAgent, Query, merged
+from waggle.commands.ui.program import NO_REVISIONS, UiServer
+from waggle.commands.ui.sources import OneAgent, Query, Revisions, merged
 
 Job = Callable[[UiServer, int], None]
 
@@ -159,6 +160,43 @@ def test_changes_are_counted_once_a_second_and_silence_is_an_empty_piece_every_t
         ]
 
     looptime.run(scenario())
+
+
+def test_pages_get_the_revisions_of_the_source_or_none() -> None:
+    async def scenario() -> None:
+        server = UiServer(Made(), TOKEN)
+        live = server._live()
+        pieces = [await anext(live)]
+        for given in ({"state": 3, "routes": 7}, {}):
+            server._changed(given)
+            pieces.append(await anext(live))
+        await live.aclose()
+        (first,), (with_revisions,), (without,) = pieces
+        assert (first, without) == ({"changes": 1}, {"changes": 3})
+        assert with_revisions == {"changes": 2, "state": 3, "routes": 7}
+
+    looptime.run(scenario())
+
+
+def test_an_agent_has_its_revisions_read_and_none_once_it_ends(tmp_path: Path) -> None:
+    class EnoughError(Exception):
+        """Ends the following, which goes on for good."""
+
+    async def revisions() -> AsyncGenerator[Sequence[dict[str, int]]]:
+        for number in (1, 2):
+            yield [{"state": number}]
+
+    def changed(revisions: Revisions = NO_REVISIONS) -> None:
+        heard.append(revisions)
+        if not revisions:
+            raise EnoughError
+
+    heard: list[Revisions] = []
+    path = tmp_path / "agent.sock"
+    stream = ApiStream(path="/v1/live", read=lambda _: revisions())
+    with serving(path, made_up(), stream), pytest.raises(EnoughError):
+        OneAgent(at_socket(path)).follow(changed)
+    assert heard == [{"state": 1}, {"state": 2}, {}]
 
 
 def test_the_page_of_an_agent_reads_its_socket(tmp_path: Path) -> None:

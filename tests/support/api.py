@@ -22,6 +22,7 @@ from cells.api.model import (
     ExplainItem,
     HostItem,
     PasswordItem,
+    PeerCountItem,
     ReceivedExplainItem,
     RouteItem,
     StatusItem,
@@ -52,6 +53,10 @@ def session_item(**members: object) -> dict[str, Any]:
         re.sub(r"_(asn|id)\b|_([a-z])", lambda m: (m[1] or m[2]).upper(), name): value
         for name, value in members.items()
     }
+
+
+def _sum(families: Sequence[dict[str, Any]] | None) -> int | None:
+    return None if families is None else sum(family["routes"] for family in families)
 
 
 class MadeUp:
@@ -114,6 +119,21 @@ class MadeUp:
             for item in self._peers
             if peer in (None, item["name"], item.get("address"))
             and instance in (None, item["instance"])
+        ]
+
+    def peer_counts(self) -> list[PeerCountItem]:
+        """Return the counts of the peers."""
+        return [
+            PeerCountItem(
+                node=item["node"],
+                instance=item["instance"],
+                name=item["name"],
+                routes_received=_sum(item.get("received")),
+                routes_advertised=_sum(item.get("advertised")),
+                updates_received=item.get("updatesReceived", 0),
+                updates_sent=item.get("updatesSent", 0),
+            )
+            for item in self._peers
         ]
 
     def routes(

@@ -18,6 +18,7 @@ from speaker.api import (
     Multipath,
     PathDown,
     PeerConfig,
+    PeerCounts,
     PeerStatus,
     Routes,
 )
@@ -150,6 +151,9 @@ class EngineSpeaker(ConfigurationReads):
 
     def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
         yield self.peers()
+
+    def peer_counts(self) -> Sequence[PeerCounts]:
+        return list(self.host.engine.views.peer_counts())
 
     def instances(self) -> Sequence[InstanceStatus]:
         return list(self.host.engine.views.instances())

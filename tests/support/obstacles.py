@@ -1,7 +1,7 @@
 """Whether an object can be the rule of an obstacle: by its manifest, and by what the reason says of it.
 
-A rule that stands in the way of a route is of the route's peer. One that is named for what comes after
-its selector (an address, an endpoint) selects the object; one that is named for its selector does not.
+The rule of a missing route is of the route's peer. A rule with a reason behind its selector (an address
+type, an endpoint) selects the object; a rule with the reason NotSelected does not.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ from cells.api.model.sessions import (
     BfdItem,
     ClearedItem,
     PasswordItem,
+    PeerCountItem,
     PeerMembers,
 )
 
@@ -72,6 +73,7 @@ __all__ = [
     "OriginItem",
     "PartItem",
     "PasswordItem",
+    "PeerCountItem",
     "PeerMembers",
     "PrefixChangeItem",
     "ProblemItem",

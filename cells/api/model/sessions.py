@@ -28,6 +28,19 @@ class PeerMembers(Item, frozen=True, kw_only=True):
     """The last change of that object."""
 
 
+class PeerCountItem(Item, frozen=True, kw_only=True):
+    """The counts of a session that change with routes."""
+
+    node: str
+    instance: str
+    name: str
+    routes_received: int | None = None
+    """Of all families; absent while it is not Established, as `routes_advertised`."""
+    routes_advertised: int | None = None
+    updates_received: int
+    updates_sent: int
+
+
 class BfdIntervalsItem(Item, frozen=True, kw_only=True):
     """The required intervals of one end of a BFD session, and its detection multiplier."""
 

@@ -2,7 +2,7 @@
 // The page of an agent: reads its API, and again the tables that the stream of revisions names.
 // Every text goes into the document as text (textContent): markup in it stays what it is.
 (() => {
-  const LIMIT = 500;
+  const LIMIT = 500, CHANGES_LIMIT = 200;
   const $ = (selector, within = document) => within.querySelector(selector);
   // Milliseconds after a change elsewhere until the head is read again, for CPU, memory, ages, and what has no revision.
   const HEAD_PERIOD = 30000;
@@ -12,7 +12,7 @@
     changes: ["history"], health: ["health"],
   };
   const ALL = { head: true, view: true };
-  const state = { view: "sessions", sessions: [], nodes: new Set(), newest: 0, revisions: {}, ready: false,
+  const state = { view: "sessions", sessions: [], nodes: new Set(), newest: new Map(), revisions: {}, ready: false,
     errors: { head: [], view: [] } };
   const NONE = "\u2013";
 
@@ -71,7 +71,7 @@
       cell.scope = "col";
     }
     for (const item of items) {
-      const line = body.appendChild(element("tr", null, item.sequence > state.newest && state.newest && "new"));
+      const line = body.appendChild(element("tr", null, item.sequence > state.newest.get(item.node) && "new"));
       for (const column of shown) {
         const value = column.cell(item);
         const cell = line.appendChild(element("td", null, column.of, column.look?.(item)));
@@ -96,7 +96,9 @@
       text: $("[name=text]", section).value.trim() };
   };
   const many = (number, of) => `${number} ${of}${number === 1 ? "" : "s"}`;
-  const cut = (answer) => answer.truncated ? ` (the first ${LIMIT})` : "";
+  // Of several nodes each has its part of the rows.
+  const share = () => Math.ceil(LIMIT / Math.max(1, state.nodes.size));
+  const first = (limit) => `the first ${limit}${state.nodes.size > 1 ? " of each node" : ""}`;
 
   const SESSIONS = [
     node,
@@ -106,10 +108,10 @@
     column("State", (of) => of.state, "", (of) => of.state === "Established" ? "good" : "bad"),
     column("Since", (of) => age(of.sinceTime), "number"),
     column("BFD", (of) => of.bfd),
-    column("Received", (of) => count(of.received), "number"),
-    column("Advertised", (of) => count(of.advertised), "number"),
-    column("Updates in", (of) => of.updatesReceived, "number"),
-    column("out", (of) => of.updatesSent, "number"),
+    column("Received", (of) => of.counts ? of.counts.routesReceived : count(of.received), "number"),
+    column("Advertised", (of) => of.counts ? of.counts.routesAdvertised : count(of.advertised), "number"),
+    column("Updates in", (of) => (of.counts ?? of).updatesReceived, "number"),
+    column("out", (of) => (of.counts ?? of).updatesSent, "number"),
     column("Flaps", (of) => of.flaps || null, "number"),
     column("Reason", (of) => of.state === "Established" ? of.malformed : of.reason || of.likelyCause, "wide"),
   ];
@@ -176,22 +178,26 @@
   ];
 
   const views = {
-    async sessions() {
+    async sessions(parts) {
       const { output, table: target, text } = place("sessions");
+      // The head has read the sessions; without it only numbers of theirs have changed.
+      const answer = parts.head ? null : await counts();
       const sessions = state.sessions, up = sessions.filter((of) => of.state === "Established").length;
       const worst = (of) => [of.state === "Established" ? 1 : 0, of.node, of.instance, of.name].join("\u0000");
       const items = sessions.filter((of) => matches(of, text)).sort((a, b) => worst(a) < worst(b) ? -1 : 1);
       table(target, SESSIONS, items, text ? "No session matches." : "No peers are configured.");
       output.textContent = `${up} of ${sessions.length} Established`;
-      return null;
+      return answer;
     },
     async routes() {
       const { form, output, table: target, text } = place("routes");
       const isPrefix = /^[0-9a-f.:]+(\/\d+)?$/i.test(text) && /[.:]/.test(text);
-      const answer = await read("/v1/routes", { table: form.elements.table.value, limit: LIMIT, prefix: isPrefix ? text : "" });
+      const limit = share(), of = form.elements.table.value;
+      const answer = await read("/v1/routes", { table: of, limit, prefix: isPrefix ? text : "" });
       const items = answer.items.filter((of) => isPrefix || matches(of, text));
       table(target, ROUTES, items, "No route matches.");
-      output.textContent = many(items.length, "route") + (text && !isPrefix && answer.truncated ? ` among the first ${LIMIT}` : cut(answer));
+      const cut = text && !isPrefix ? ` among ${first(limit)}` : ` (${first(limit)})`;
+      output.textContent = many(items.length, "route") + (answer.truncated ? cut : "");
       return answer;
     },
     async explain() {
@@ -211,11 +217,12 @@
     },
     async changes() {
       const { output, table: target, text } = place("changes");
-      const answer = await read("/v1/history", { about: text, limit: 200 });
-      const items = answer.items.sort((a, b) => a.eventTime < b.eventTime ? 1 : a.eventTime > b.eventTime ? -1 : b.sequence - a.sequence);
+      const answer = await read("/v1/history", { about: text, limit: CHANGES_LIMIT });
+      const all = answer.items.sort((a, b) => a.eventTime < b.eventTime ? 1 : a.eventTime > b.eventTime ? -1 : b.sequence - a.sequence);
+      const items = all.slice(0, CHANGES_LIMIT), cut = answer.truncated || items.length < all.length;
       table(target, CHANGES, items, "No change since the agent has started.");
-      state.newest = Math.max(0, ...items.map((of) => of.sequence));
-      output.textContent = many(items.length, "change") + (answer.truncated ? " (the newest)" : "");
+      for (const { node, sequence } of all) { state.newest.set(node, Math.max(sequence, state.newest.get(node) ?? 0)); }
+      output.textContent = many(items.length, "change") + (cut ? " (the newest)" : "");
       return answer;
     },
     async health() {
@@ -304,6 +311,13 @@
     return answer;
   }
 
+  async function counts() {
+    const answer = await read("/v1/peer-counts"), key = (of) => JSON.stringify([of.node, of.instance, of.name]);
+    const read_now = new Map(answer.items.map((of) => [key(of), of]));
+    for (const session of state.sessions) { session.counts = read_now.get(key(session)) ?? session.counts; }
+    return answer;
+  }
+
   function report(errors) {
     $("#errors").replaceChildren(...errors.map((text) => element("p", text)));
   }
@@ -322,14 +336,16 @@
     while (due.head || due.view) {
       const parts = due;
       due = { head: false, view: false };
-      // The view of sessions has no reading of its own.
-      if (parts.view && state.view === "sessions") { parts.head = true; }
+      parts.view ||= parts.head && state.view === "sessions"; // which is made of the head
       for (const [part, reading] of [["head", overview], ["view", views[state.view]]]) {
         if (!parts[part]) { continue; }
         try {
-          const answer = await reading();
+          const answer = await reading(parts);
           state.errors[part] = (answer?.errors ?? []).map((error) => [error.node, error.message].filter(Boolean).join(": "));
-        } catch (error) { state.errors[part] = [error.message]; }
+        } catch (error) {
+          state.errors[part] = [error.message];
+          if (part === "head") { state.ready = false; } // the next event has it read again
+        }
       }
       report([...new Set([...state.errors.head, ...state.errors.view])].slice(0, 8));
       document.body.dataset.read = String(Number(document.body.dataset.read ?? 0) + 1);
@@ -355,7 +371,7 @@
   function show() {
     const [name, query] = location.hash.slice(1).split("=");
     const view = Object.hasOwn(views, name) ? name : "sessions";
-    if (view !== state.view) { state.newest = 0; }
+    if (view !== state.view) { state.newest.clear(); }
     state.view = view;
     for (const section of document.querySelectorAll("main > section")) { section.hidden = section.id !== `view-${view}`; }
     for (const anchor of document.querySelectorAll("nav a")) {
@@ -390,6 +406,7 @@
     source.onopen = () => { connection.className = "live"; connection.textContent = "live"; };
     source.onmessage = (event) => changed(JSON.parse(event.data));
     source.onerror = () => {
+      state.revisions = {}; // those of an agent that starts again begin anew
       connection.className = "lost";
       connection.textContent = "no connection to the agent; the page shows what was read last";
       if (source.readyState === EventSource.CLOSED) { setTimeout(follow, 3000); }

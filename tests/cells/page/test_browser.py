@@ -11,13 +11,16 @@ import hashlib
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 
 from cells import page as static
+from cells.api.history import HistoryItem
+from cells.api.model import RouteItem
+from cells.api.resource import ApiResource
 from tests.support.page import CHROMIUM, HOSTILE, NOW, Page, history, page, resources
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -270,43 +273,126 @@ def test_the_pictures_of_the_documentation_are_renewed_with_the_page() -> None:
     assert PICTURED.read_text().splitlines()[0] == static_digest()
 
 
+def followed(
+    tab: Tab, served: Page, view: str, events: Sequence[dict[str, int]]
+) -> Iterator[list[str]]:
+    """Open a view and send events; yields the paths that are read after each."""
+    tab.page.add_init_script(
+        "window.heard = 0;"
+        "window.EventSource = class extends EventSource { constructor(url) { super(url);"
+        " this.addEventListener('message', () => { window.heard += 1; }); } };"
+    )
+    tab.open(view)
+    asked: list[str] = []
+
+    def wait_for(heard: int) -> None:
+        tab.page.wait_for_function(
+            f"() => window.heard === {heard} && document.body.ariaBusy === 'false'"
+        )
+
+    wait_for(1)
+    tab.page.on("request", lambda request: asked.append(request.url))
+    for number, revisions in enumerate(events, 2):
+        served.change(**revisions)
+        wait_for(number)
+        yield [re.sub(r"\?.*", "", url.partition("/v1/")[2]) for url in asked]
+        asked.clear()
+
+
 def test_an_event_has_the_page_read_the_parts_whose_revision_differs(
     browser: Any,  # noqa: ANN401
 ) -> None:
+    events = (
+        {"state": 1, "routes": 1, "history": 1, "health": 1},
+        {"state": 1, "routes": 2, "history": 2, "health": 1},
+        {"state": 1, "routes": 3, "history": 2, "health": 2},
+        {"state": 2, "routes": 3, "history": 2, "health": 2},
+        {"sessions": 1},
+    )
     with page(resources()) as served:
         tab = Tab(browser, served)
-        tab.page.add_init_script(
-            "window.heard = 0;"
-            "window.EventSource = class extends EventSource { constructor(url) { super(url);"
-            " this.addEventListener('message', () => { window.heard += 1; }); } };"
-        )
-        tab.open("changes")
-
-        def read_after(events: int) -> list[str]:
-            """Return the paths that have been read once so many events have come."""
-            tab.page.wait_for_function(
-                f"() => window.heard === {events} && document.body.ariaBusy === 'false'"
-            )
-            paths = [re.sub(r"\?.*", "", url.partition("/v1/")[2]) for url in asked]
-            asked.clear()
-            return paths
-
-        asked: list[str] = []
-        read_after(1)
-        tab.page.on("request", lambda request: asked.append(request.url))
-        found = []
-        for number, revisions in enumerate(
-            (
-                {"state": 1, "routes": 1, "history": 1, "health": 1},
-                {"state": 1, "routes": 2, "history": 2, "health": 1},
-                {"state": 1, "routes": 3, "history": 2, "health": 2},
-                {"state": 2, "routes": 3, "history": 2, "health": 2},
-                {"sessions": 1},
-            ),
-            2,
-        ):
-            served.change(**revisions)
-            found.append(read_after(number))
+        found = list(followed(tab, served, "changes", events))
         everything = ["status", "process", "history"]
         assert found == [everything, ["history"], [], ["status", "process"], everything]
+        assert tab.reported == []
+
+
+def test_sessions_that_have_not_changed_are_read_for_their_counts_alone(
+    browser: Any,  # noqa: ANN401
+) -> None:
+    of_agent = resources()
+    (status,) = next(of.read({}) for of in of_agent if of.path == "/v1/status")
+    tor_1: dict[str, Any] = cast("Any", status).peers[0]
+    events = (
+        {"state": 1, "routes": 1},
+        {"state": 1, "routes": 2},
+        {"state": 2, "routes": 2},
+    )
+    with page(of_agent) as served:
+        tab = Tab(browser, served)
+        head = ["status", "process"]
+        found = []
+        for number, paths in enumerate(followed(tab, served, "sessions", events)):
+            found.append(paths)
+            (row,) = (row for row in tab.rows("sessions") if row.startswith("tor-1"))
+            received, advertised, updates_in, updates_out = row.split()[6:10]
+            assert (received, advertised, updates_in) == ("3", "12", "42")
+            assert updates_out == str(17 + number)
+            tor_1["updatesSent"] += 1
+        assert found == [head, ["peer-counts"], head]
+        assert len(tab.rows("sessions")) == 3
+        assert tab.reported == []
+
+
+def test_of_several_nodes_each_has_its_part_of_the_rows_and_its_own_new_ones(
+    browser: Any,  # noqa: ANN401
+) -> None:
+    """Each node numbers its own changes."""
+
+    def changed(node: str, sequence: int) -> HistoryItem:
+        return HistoryItem(
+            event_time=NOW,
+            type="ADDED",
+            kind="Service",
+            name="shop/x",
+            node=node,
+            sequence=sequence,
+        )
+
+    changes = [changed("worker-1", 900), changed("worker-2", 3)]
+    routes = [
+        RouteItem(
+            node=f"worker-{1 + number % 2}",
+            instance="main",
+            peer="tor-1",
+            family="ipv4-unicast",
+            prefix=f"10.{number // 250}.{number % 250}.0/24",
+        )
+        for number in range(600)
+    ]
+    of_nodes = [
+        ApiResource(
+            path="/v1/routes",
+            kind="RouteList",
+            parameters=("table",),
+            limited=True,
+            read=lambda _: routes,
+        ),
+        ApiResource(path="/v1/history", kind="HistoryList", limited=True, read=lambda _: changes),
+    ]
+    replaced = {of.path for of in of_nodes}
+    of_one = [of for of in resources() if of.path not in replaced]
+    with page([*of_one, *of_nodes]) as served:
+        tab = Tab(browser, served)
+        tab.open("routes")
+        output = tab.page.locator("#view-routes output")
+        assert output.inner_text() == "250 routes (the first 250 of each node)"
+        tab.open("changes")
+        new = tab.page.locator("#view-changes tr.new")
+        assert new.count() == 0
+        changes.append(changed("worker-2", 4))
+        served.change()
+        new.wait_for()
+        assert len(tab.rows("changes")) == 3
+        assert new.count() == 1
         assert tab.reported == []

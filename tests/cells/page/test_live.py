@@ -10,10 +10,13 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from cells.api.history import HistoryItem
 from cells.history.log import HistoryLog
 from cells.hive import HealthTree
 from cells.page.live import BUSY_SECONDS, LEAST_SECONDS, MOST_SECONDS, LiveItem, live_stream
+from reconcilers.bfd_session import BfdSession
 from reconcilers.model import Attributes, Route
 from reconcilers.tables import IntentTables
 from speaker.nlri import prefix_to_wire
@@ -44,6 +47,11 @@ class Stand:
     def session(self, name: str) -> None:
         with self.db.write(self.sessions) as txn:
             self.sessions.upsert(txn, name)
+
+    def bfd(self, state: str) -> None:
+        with self.db.write(self.intent.bfd_sessions) as txn:
+            row = BfdSession(instance="main", peer="tor-1", state=state)
+            self.intent.bfd_sessions.upsert(txn, row)
 
     def entry(self) -> None:
         assert self.log is not None
@@ -129,6 +137,19 @@ def test_health_is_read_with_the_next_group() -> None:
         (third,) = await anext(stream)
         assert first.health < second.health < third.health
         assert first.state < second.state < third.state
+
+    following(scenario)
+
+
+def test_a_bfd_session_that_changes_is_an_event_of_the_head_alone() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        (before,) = await anext(stream)
+        began = now()
+        stand.bfd("Down")
+        (after,) = await anext(stream)
+        assert now() - began < MOST_SECONDS
+        assert replace(after, state=before.state) == before
+        assert after.state > before.state
 
     following(scenario)
 

@@ -23,7 +23,9 @@ VIEWS: Any = {
         item=lambda: SimpleNamespace(unused_objects=[SimpleNamespace(message="antrea is off")])
     ),
     "host": SimpleNamespace(host=answers("host")),
-    "routing": SimpleNamespace(peers=answers("peers"), routes=answers("routes")),
+    "routing": SimpleNamespace(
+        peers=answers("peers"), peer_counts=answers("counts"), routes=answers("routes")
+    ),
     "missing": SimpleNamespace(reasons=answers("missing")),
     "bfd": SimpleNamespace(
         bfd_sessions=answers("bfd"), why_no_bfd=lambda: "off", bfd_problems=lambda: ["away"]
@@ -51,6 +53,7 @@ OF_PEER = {"peer": "tor-1", "instance": "main"}
     [
         ("/v1/host", "HostList", "", [("host", {})]),
         ("/v1/peers", "PeerList", "peer instance", ("peers", OF_PEER)),
+        ("/v1/peer-counts", "PeerCountList", "", ("counts", {})),
         ("/v1/bfd", "BfdSessionList", "peer instance", ("bfd", "tor-1", "main", {})),
         (
             "/v1/routes",
@@ -81,7 +84,7 @@ def test_there_is_no_other_path() -> None:
     status = RESOURCES["/v1/status"]
     (item,) = cast("Any", status.read({}))
     assert (status.kind, status.parameters, len(item.unused_objects)) == ("StatusList", (), 1)
-    assert len(RESOURCES) == 10
+    assert len(RESOURCES) == 11
 
 
 def test_an_answer_without_items_has_what_may_explain_it() -> None:

@@ -39,6 +39,17 @@ def test_the_item_of_a_session_has_the_state_of_its_bfd_session() -> None:
     assert item["bfd"] == "Down"
 
 
+def test_the_counts_of_the_sessions_are_of_this_node() -> None:
+    rows = session()
+    before = routing(rows).peer_counts()
+    rows.route("10.9.0.0/24")
+    rows.run()
+    after = routing(rows).peer_counts()
+    assert [(item.node, item.name) for item in after] == [("n", PEER.name)]
+    assert [item.routes_advertised for item in (*before, *after)] == [0, 1]
+    assert after[0].updates_sent > before[0].updates_sent
+
+
 def advertised(rows: Rows) -> list[tuple[str, list[OriginItem], datetime | None]]:
     found = routing(rows).routes("advertised", family=None, peer=None, instance=None, prefix=None)
     return [(item.prefix, item.origins, item.since_time) for items in found for item in items]

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cells.api.model import FamilyCount
-from cells.serve.items import INTERNAL, collector_item, peer_item
-from speaker.api import CollectorStatus, FamilyStatus, MessageCounts, PeerStatus
+from cells.api.model import FamilyCount, PeerCountItem
+from cells.serve.items import INTERNAL, collector_item, peer_count_item, peer_item
+from speaker.api import CollectorStatus, FamilyStatus, MessageCounts, PeerCounts, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 FAMILY = FamilyStatus(family=IPV4_UNICAST, negotiated=True, received=5, accepted=3, advertised=7)
@@ -147,3 +147,16 @@ def test_the_fields_of_sessions_are_computed_once(monkeypatch: pytest.MonkeyPatc
     peer_item("worker-1", UP)
     monkeypatch.setattr(msgspec.structs, "fields", None)
     assert peer_item("worker-1", UP)["name"] == "tor-1"
+
+
+def test_the_counts_of_a_session_are_without_those_that_only_an_established_one_has() -> None:
+    counts = PeerCounts(
+        instance="i", name="tor-1", received=0, advertised=7, updates_received=0, updates_sent=2
+    )
+    members = {"node": "n", "instance": "i", "name": "tor-1"}
+    members |= {"updatesReceived": 0, "updatesSent": 2}  # type: ignore[dict-item]
+    up = peer_count_item("n", counts)
+    assert msgspec.to_builtins(up) == members | {"routesReceived": 0, "routesAdvertised": 7}
+    down = peer_count_item("n", replace(counts, received=None, advertised=None))
+    assert msgspec.to_builtins(down) == members
+    assert isinstance(up, PeerCountItem)

@@ -9,6 +9,8 @@ import pytest
 from speaker.api import (
     Match,
     PeerConfig,
+    PeerCounts,
+    PeerStatus,
     Policy,
     PrefixRule,
     RouteAttributes,
@@ -233,3 +235,27 @@ def test_of_a_prefix_that_this_router_originates_one_path_is_the_best() -> None:
     # By the instance itself, as prefixes of an FRRConfiguration.
     hub.routes({prefix: RouteAttributes()})
     assert paths() == [(None, True, "best"), preferred, in_place, in_place]
+
+
+@pytest.mark.parametrize("options", [{}, {"import_": TENS}, {"keep_received": False}])
+def test_the_counts_of_a_session_are_the_sums_of_its_status(options: dict[str, object]) -> None:
+    hub = lab(**options)
+    hub.peer(peer("absent", "10.0.1.77", 65077))
+
+    def sums(status: PeerStatus) -> PeerCounts:
+        families, up = status.families, status.established
+        return PeerCounts(
+            instance=status.instance,
+            name=status.name,
+            received=sum(family.received for family in families) if up else None,
+            advertised=sum(family.advertised for family in families) if up else None,
+            updates_received=status.updates_received,
+            updates_sent=status.updates_sent,
+        )
+
+    views = hub.engine.views
+    counts = list(views.peer_counts())
+    assert counts == [sums(status) for status in views.peers(hub.network.now)]
+    by_name = {item.name: (item.received, item.advertised) for item in counts}
+    assert by_name["absent"] == (None, None)
+    assert all(by_name["leaf0"]), "it has sent routes, and is sent some"

@@ -23,17 +23,19 @@ from cells.page.files import files
 from cells.page.listener import BoundedListener
 from cells.serve.handlers import Listener
 from waggle import ask_agent, output
-from waggle.commands.ui.sources import AllAgents, OneAgent, Source
+from waggle.commands.ui.sources import AllAgents, OneAgent, Revisions, Source
 from waggle.fleet.ask import cluster_of, fleet_of
 
 LOOPBACK: Final = "127.0.0.1"
 VIEWS: Final = frozenset(
     f"/v1/{name}"
     for name in (
-        "status", "peers", "routes", "explain", "history", "health", "reconcilers", "process",
+        "status", "peers", "peer-counts", "routes", "explain", "history", "health", "reconcilers",
+        "process",
     )
 )  # fmt: skip
 """The paths that are passed on: the page reads them."""
+NO_REVISIONS: Final[Revisions] = {}
 QUIET_SECONDS: Final = 10.0
 LEAST_SECONDS: Final = 1.0
 
@@ -76,6 +78,7 @@ class UiServer:
         self._code = secrets.token_urlsafe(24)
         self._used: Callable[[], None] = lambda: None
         self._source = source
+        self._revisions: Revisions = {}
         self._waiting: set[asyncio.Event] = set()
         """An event for each page that follows."""
         stream = ApiStream(path="/v1/live", read=lambda _: self._live())
@@ -105,9 +108,9 @@ class UiServer:
         self._used = lambda: used(self.link(chosen))
         loop = asyncio.get_running_loop()
 
-        def changed() -> None:
+        def changed(revisions: Revisions = NO_REVISIONS) -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(self._changed)
+                loop.call_soon_threadsafe(self._changed, revisions)
 
         # It ends with the process: a stream may be silent for hours.
         threading.Thread(target=self._source.follow, args=(changed,), daemon=True).start()
@@ -118,7 +121,8 @@ class UiServer:
         await self._bounds.close()
         await self._listener.close()
 
-    def _changed(self) -> None:
+    def _changed(self, revisions: Revisions = NO_REVISIONS) -> None:
+        self._revisions = revisions
         for event in self._waiting:
             event.set()
 
@@ -129,7 +133,7 @@ class UiServer:
             number = 0
             while True:
                 number += 1
-                yield [{"changes": number}]
+                yield [{"changes": number, **self._revisions}]
                 await asyncio.sleep(LEAST_SECONDS)
                 while not event.is_set():
                     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from cells.api.client import Client
@@ -14,10 +14,19 @@ from waggle.fleet.ask import Fleet
 
 Json = dict[str, Any]
 Query = Mapping[str, str]
+Revisions = Mapping[str, int]
+"""Revisions of the views by name, as `/v1/live` of an agent has them; empty if unknown."""
 AGAIN_SECONDS: Final = 2.0
 """Between two attempts to follow an agent that does not answer."""
 CLUSTER_SECONDS: Final = 5.0
 """Between two readings of a cluster."""
+
+
+class Changed(Protocol):
+    """Called whenever the page is to read again."""
+
+    def __call__(self, revisions: Revisions = ...) -> None:
+        """Send pages the revisions: a view of another revision is read, without any each view."""
 
 
 class Source(Protocol):
@@ -26,7 +35,7 @@ class Source(Protocol):
     def read(self, path: str, query: Query) -> Json:
         """Return the answer to a request. Blocking; raises `AgentError`."""
 
-    def follow(self, changed: Callable[[], None]) -> None:
+    def follow(self, changed: Changed) -> None:
         """Call ``changed`` whenever the page is to read again, for good. Blocking."""
 
 
@@ -40,12 +49,12 @@ class OneAgent:
         """See `Source`."""
         return self._client.get(path, query)
 
-    def follow(self, changed: Callable[[], None]) -> None:
+    def follow(self, changed: Changed) -> None:
         """See `Source`."""
         while True:
             try:
-                for _ in self._client.stream("/v1/live", {}):
-                    changed()
+                for revisions in self._client.stream("/v1/live", {}):
+                    changed(revisions)
             except AgentError:
                 changed()  # the page shows that the agent does not answer
             time.sleep(AGAIN_SECONDS)
@@ -65,7 +74,7 @@ class AllAgents:
             answers = self._fleet.ask(lambda client: client.get(path, query))
         return merged(answers.by_node, [failure.item() for failure in answers.failures])
 
-    def follow(self, changed: Callable[[], None]) -> None:
+    def follow(self, changed: Changed) -> None:
         """See `Source`."""
         while True:
             time.sleep(CLUSTER_SECONDS)
