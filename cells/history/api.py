@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from cells.api.history import HistoryItem
 from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError, Query
 from cells.history.log import HistoryLog, Target, known_names, since
 from cells.hive import suggestion
+from resources.decimal_numbers import decimal_number
 
 SLICE: Final = 100
 """Entries that are looked at in a turn of the loop: about a millisecond."""
@@ -88,20 +90,36 @@ def _time(text: str) -> datetime:
     return time
 
 
+def _sequence(text: str) -> int:
+    number = decimal_number(text, sys.maxsize)
+    if number is None:
+        raise BadRequestError(f"after: the sequence of an entry, not {text!r}")
+    return number
+
+
 def history_stream(log: HistoryLog) -> ApiStream:
     """Return the stream of new entries."""
 
     def read(query: Query) -> AsyncGenerator[Sequence[HistoryItem]]:
         about = query.get("about")
-        return new_entries(log, None if about is None else Target(about))
+        after = None if "after" not in query else _sequence(query["after"])
+        return new_entries(log, None if about is None else Target(about), after)
 
-    return ApiStream(path="/v1/history/follow", parameters=("about",), read=read)
+    return ApiStream(path="/v1/history/follow", parameters=("about", "after"), read=read)
+
+
+def _newer(log: HistoryLog, after: int) -> Iterator[HistoryItem]:
+    """Iterate over the entries behind one, the newest first."""
+    return takewhile(lambda item: item.sequence > after, log.newest_first())
 
 
 async def new_entries(
-    log: HistoryLog, target: Target | None = None
+    log: HistoryLog, target: Target | None = None, after: int | None = None
 ) -> AsyncGenerator[Sequence[HistoryItem]]:
-    """Yield new entries in groups, until closed; never an empty group."""
+    """Yield new entries in groups, until closed; never an empty group.
+
+    With ``after`` entries of a higher sequence are first: a client has read up to it.
+    """
     waiting: deque[HistoryItem] = deque(maxlen=MOST_WAITING)
     woken = asyncio.Event()
 
@@ -111,6 +129,9 @@ async def new_entries(
             woken.set()
 
     subscription = log.added.subscribe(note)
+    if after is not None:
+        for item in reversed(list(_newer(log, after))):
+            note(item)
     try:
         while True:
             await woken.wait()

@@ -131,13 +131,14 @@ def test_changes_that_are_only_counted_are_a_number_and_a_sentence() -> None:
     assert line(item).endswith("OCCURRED  Route  500 changes that are counted only")
 
 
-def follow(*items: HistoryItem) -> ApiStream:
-    """The path of new entries, which ends behind these."""
+def follow(asked: list[Mapping[str, str]], *items: HistoryItem) -> ApiStream:
+    """The path of new entries, which ends behind these; ``asked`` gets each query."""
 
     async def read(query: Mapping[str, str]) -> AsyncGenerator[Sequence[HistoryItem]]:
+        asked.append(dict(query))
         yield [item for item in items if query.get("about") in (None, item.name)]
 
-    return ApiStream(path="/v1/history/follow", parameters=("about",), read=read)
+    return ApiStream(path="/v1/history/follow", parameters=("about", "after"), read=read)
 
 
 def test_new_changes_are_lines_behind_the_others_until_the_agent_stops(
@@ -148,7 +149,8 @@ def test_new_changes_are_lines_behind_the_others_until_the_agent_stops(
     later, other = (HistoryItem(event_time=NOW, type="ADDED", kind="Service", name=name)
                     for name in ("shop/web", "shop/api"))  # fmt: skip
     path = tmp_path / "agent.sock"
-    with serving(path, MadeUp(), history_resource(log), follow(later, other)):
+    asked: list[Mapping[str, str]] = []
+    with serving(path, MadeUp(), history_resource(log), follow(asked, later, other)):
         watch = ["history", "--watch", "--socket", str(path)]
         assert main(watch) == 1
         captured = capsys.readouterr()
@@ -161,6 +163,10 @@ def test_new_changes_are_lines_behind_the_others_until_the_agent_stops(
             ("MODIFIED", "shop/web"),
             ("ADDED", "shop/web"),
         ]
+        assert main([*watch, "--since", "1s"]) == 1
+    assert asked == [{"after": "1"}, {"about": "shop/web", "after": "1"}, {}], (
+        "no change between the two requests is lost"
+    )
 
 
 def test_a_document_has_no_end_to_wait_for(capsys: pytest.CaptureFixture[str]) -> None:

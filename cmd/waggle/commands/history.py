@@ -105,7 +105,8 @@ def run(args: argparse.Namespace) -> int:
     elif answer["items"]:
         output.table(COLUMNS, answer["items"], args)
     else:
-        output.complain(args.prog, "no change in that time")
+        ago = "since the agent has started" if args.since is None else "in that time"
+        output.complain(args.prog, f"no change {ago}")
     return EXIT_NOT_FOUND if answer["errors"] else EXIT_OK
 
 
@@ -116,10 +117,12 @@ def _watch(args: argparse.Namespace, items: Iterable[dict[str, Any]]) -> int:
         text = output.safe_json(item) if args.output == "jsonl" else escape(line(item))
         print(text, flush=True)
 
+    query = {"about": args.target}
     for item in items:
         show(item)
+        query["after"] = str(item["sequence"])  # what has come meanwhile is the first that follows
     try:
-        for item in ask_agent.client(args).stream("/v1/history/follow", {"about": args.target}):
+        for item in ask_agent.client(args).stream("/v1/history/follow", query):
             show(item)
     except ask_agent.AgentError as error:
         output.complain(args.prog, str(error))

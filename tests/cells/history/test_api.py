@@ -83,7 +83,7 @@ def test_the_paths_and_their_parameters() -> None:
     resource, stream = history_resource(log), history_stream(log)
     assert (resource.path, resource.kind, resource.limited) == ("/v1/history", "HistoryList", True)
     assert (tuple(resource.parameters), stream.path) == (("since", "about"), "/v1/history/follow")
-    assert tuple(stream.parameters) == ("about",)
+    assert tuple(stream.parameters) == ("about", "after")
 
 
 def followed(query: dict[str, str], *waves: list[str]) -> list[list[str]]:
@@ -115,6 +115,22 @@ def test_new_entries_about_a_target_are_those_alone() -> None:
         ["shop/a"],
         ["shop/a"],
     ]
+
+
+def test_entries_that_came_since_a_client_has_read_are_the_first_ones() -> None:
+    assert followed({"after": "0"}, ["shop/a"], ["shop/b"]) == [
+        ["shop/before"],
+        ["shop/a"],
+    ]
+    assert followed({"after": "1"}, ["shop/a"]) == [["shop/a"]]
+    assert followed({"after": "0", "about": "shop/a"}, ["shop/a"]) == [["shop/a"]]
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "soon", "9" * 30])
+def test_a_sequence_is_a_number(text: str) -> None:
+    stream = history_stream(HistoryLog("n", 10))
+    with pytest.raises(BadRequestError, match="after: the sequence of an entry, not "):
+        stream.read({"after": text})
 
 
 def test_a_client_that_reads_slowly_loses_the_oldest_entries() -> None:
