@@ -158,7 +158,7 @@ def test_no_planted_secret_is_in_the_archive(
     assert {"host.json", "log/agent.log", "manifests/all.yaml.json"} <= names
     answers = (
         *("status", "process", "host", "cells", "health", "log-level", "peers", "bfd"),
-        *("reconcilers", "intent", "explain", "history", "routes-kernel"),
+        *("reconcilers", "intent", "explain", "history", "routes-kernel", "events", "metrics"),
         *("routes-advertised", "routes-received", "routes-available"),
     )
     agent = {name for name in names if name.startswith("agent/")}
@@ -224,10 +224,21 @@ def test_no_secret_of_a_running_agent_is_in_its_archive(
             agent.stop()
     printed = capsys.readouterr()
     packed = {name.partition("/")[2]: text for name, text in contents(archive.read_bytes()).items()}
-    for answer in ("status", "intent", "explain", "history", "peers", "routes-available"):
+    for answer in (
+        "status",
+        "intent",
+        "explain",
+        "history",
+        "peers",
+        "routes-available",
+        "metrics",
+    ):
         assert json.loads(packed[f"agent/{answer}.json"])["items"], answer
     assert {"log/log", "config/kubeconfig.json", "config/agent.yaml.json"} <= packed.keys()
     assert "TCP MD5" in packed["agent/peers.json"]
+    kernel = [item for item in json.loads(printed.out)["items"] if "routes-kernel" in item["name"]]
+    assert [item["error"] for item in kernel] == [bugreport.OFF]
+    assert json.loads(packed["agent/events.json"])["kind"] == "EventList"
     assert "http://waggle:" in packed["host.json"]
     everything = "\n".join([*packed.values(), printed.out, printed.err])
     forms = [f for s in plant.all for f in (s, base64.b64encode(s.encode()).decode())]

@@ -58,8 +58,12 @@ PATHS: tuple[tuple[str, str, dict[str, str | None]], ...] = (
     ("routes-available", "/v1/routes", {"table": "available", "limit": MAX_ROUTES}),
     ("routes-kernel", "/v1/kernel-routes", {"limit": MAX_ROUTES}),
     ("history", "/v1/history", {}),
+    ("events", "/v1/events", {}),
+    ("metrics", "/v1/metrics", {}),
 )
 """Answers of the agent: the name of the file, the path, the query."""
+OFF = "the agent has none: a cell is off, or it has no API server"
+"""Of an answer that not every agent has."""
 VARIABLES = ("WAGGLE_", "KUBERNETES_", "OTEL_", "LANG", "LC_", "TERM", "PYTHON", "TZ", "XDG_")
 """Variables that a report has, by the begin of their names; of others it has neither."""
 
@@ -203,9 +207,13 @@ def _host(now: time.struct_time) -> dict[str, Any]:
 
 def _answers(args: argparse.Namespace) -> Iterator[Part]:
     """Yield what the agent answers; paths of cells that are off are named with the error."""
+
+    def request(path: str, query: dict[str, str | None]) -> dict[str, Any]:
+        return ask_agent.of_cell(args, lambda agent: agent.get(path, query), OFF)
+
     for name, path, query in PATHS:
         try:
-            yield Part(f"agent/{name}.json", ask_agent.client(args).get(path, query))
+            yield Part(f"agent/{name}.json", request(path, query))
         except ask_agent.AgentError as error:
             yield Part(f"agent/{name}.json", None, str(error))
 
