@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from waggle import ask_agent, output
 from waggle.output import member
 from waggle.route_columns import origin_objects
+from waggle.route_selection import Nearest, hint, nearest
 from waggle.tables import Column
+
+if TYPE_CHECKING:
+    from cells.api.client import Client
 
 TABLE = "kernel"
 """The word that selects them."""
+PATH = "/v1/kernel-routes"
 OFF = (
     "the agent installs no routes in the kernel: it has no dialect whose API is for that, or no "
     "capability NET_ADMIN (--fib, --fib-socket)"
 )
-
-NO_ROUTE = "no route of the kernel for {}"
 
 
 def _hops(item: Mapping[str, Any]) -> str:
@@ -56,9 +60,7 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
     answer = ask_agent.answer(
         args,
         "KernelRouteList",
-        lambda: ask_agent.of_cell(
-            args, lambda agent: agent.get_list("/v1/kernel-routes", query), OFF
-        ),
+        lambda: ask_agent.of_cell(args, lambda agent: agent.get_list(PATH, query), OFF),
     )
     if answer is None:
         return output.EXIT_ERROR
@@ -66,19 +68,40 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
         items = iter(answer)
         first = next(items, None)
         listed = chain(() if first is None else (first,), items)
+        missing = _missing(args, family, prefix) if first is None and prefix is not None else ""
         if args.output not in output.TABLES:
-            output.dump_list(answer.head, listed, lambda: answer.rest, args.output)
+            error = {"errors": [{"code": "NotFound", "message": missing}]} if missing else {}
+            output.dump_list(answer.head, listed, lambda: {**answer.rest, **error}, args.output)
         elif first is not None:
             output.table(COLUMNS, listed, args)
         else:
-            output.complain(
-                args.prog, NO_ROUTE.format(prefix) if prefix else "no route of the kernel"
-            )
+            output.complain(args.prog, missing or "no route of the kernel")
     except ask_agent.AgentError as error:
         # A part of the answer is printed already.
         output.complain(args.prog, str(error))
         return output.EXIT_ERROR
-    return output.EXIT_OK if first is not None or prefix is None else output.EXIT_NOT_FOUND
+    return output.EXIT_NOT_FOUND if missing else output.EXIT_OK
+
+
+def _missing(args: argparse.Namespace, family: str | None, prefix: str) -> str:
+    known = []
+    with contextlib.suppress(ask_agent.AgentError):
+        known.append(nearest_known(ask_agent.client(args), family, prefix))
+    return no_route(prefix, known)
+
+
+def nearest_known(client: Client, family: str | None, prefix: str) -> Nearest:
+    """Return what an agent has in place of an unknown prefix. Raises `AgentError`."""
+    names = ("family", "prefix", "limit")
+    return nearest(
+        {"family": family, "prefix": prefix},
+        lambda query: client.get(PATH, {name: query.get(name) for name in names}),
+    )
+
+
+def no_route(prefix: str, known: Iterable[Nearest]) -> str:
+    """Return the sentence that the kernel has no route for a prefix, with the nearest ones."""
+    return f"no route of the kernel for {prefix}{hint(prefix, known)}"
 
 
 def approve(args: argparse.Namespace) -> int:

@@ -91,11 +91,25 @@ def test_a_route_has_its_next_hops_peers_and_state(run: Run) -> None:
 
 def test_one_route_is_selected_by_its_prefix(run: Run) -> None:
     assert [line[2] for line in run("ipv4", "10.2.0.0/16")[1]] == ["PREFIX", "10.2.0.0/16"]
-    assert run("ipv4", "10.3.0.0/16") == (
-        4,
-        [],
-        "waggle routes: no route of the kernel for 10.3.0.0/16\n",
-    )
+
+
+@pytest.mark.parametrize(
+    ("prefix", "near"),
+    [
+        ("10.3.0.0/16", "; the nearest: 10.2.0.0/16, 10.1.0.0/16"),
+        ("10.3.0.9", "; the nearest: 10.2.0.0/16, 10.1.0.0/16"),
+        ("192.0.2.0/24", ""),
+        ("2001:db8::/32", ""),
+    ],
+)
+def test_a_prefix_that_the_kernel_does_not_have_is_named_with_the_nearest_ones(
+    prefix: str, near: str, run: Run, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"no route of the kernel for {prefix}{near}"
+    assert run(prefix) == (4, [], f"waggle routes: {text}\n")
+    assert main(["routes", "kernel", prefix, "--socket", str(path), "-o", "json"]) == 4
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["items"], answer["errors"]) == ([], [{"code": "NotFound", "message": text}])
 
 
 def test_at_most_as_many_as_wanted(run: Run) -> None:

@@ -37,7 +37,7 @@ def show_routes(args: argparse.Namespace, selection: RouteSelection, query: Quer
     is_kernel = query["table"] == kernel_routes.TABLE
     conditions = filters(args)
     kind, path = (
-        ("KernelRouteList", "/v1/kernel-routes") if is_kernel else ("RouteList", "/v1/routes")
+        ("KernelRouteList", kernel_routes.PATH) if is_kernel else ("RouteList", "/v1/routes")
     )
     kind = "RouteCountList" if args.count else kind
     asked = {k: v for k, v in query.items() if k in ("family", "prefix", "limit")}
@@ -77,7 +77,11 @@ def show_routes(args: argparse.Namespace, selection: RouteSelection, query: Quer
         if nodes.missing or selection.prefix is None:
             return nodes.unknown_peer(args.peer, args.instance)
         if is_kernel:
-            return kernel_routes.NO_ROUTE.format(selection.prefix)
+            prefix, family = selection.prefix, selection.family
+            of_nodes = nodes.read(
+                lambda client: kernel_routes.nearest_known(client, family, prefix)
+            )
+            return kernel_routes.no_route(prefix, of_nodes)
         rejected = sum(answer[REJECTED] for answer in nodes.answers.values())
         of_table: Query = {**selection._asdict(), "peer": args.peer, "instance": args.instance}
 
