@@ -217,6 +217,34 @@ def test_without_an_agent_the_way_without_one_is_named(
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "code", "text"),
+    [
+        (("--node", "other"), 4, "NotFound", "there is no Node other"),
+        (("--received", "none"), 2, "BadRequest", "--received: the routes of one node"),
+        (("--node", "node-1", "--received", "none"), 2, "BadRequest", "none: No such file"),
+        (("--prune",), 2, "BadRequest", "--prune: only with --from-cluster"),
+    ],
+)
+def test_what_no_plan_can_be_made_of_is_an_error_in_the_form_of_the_answer(
+    words: tuple[str, ...],
+    status: int,
+    code: str,
+    text: str,
+    plan: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert plan(objects(), objects(), *words) == status
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"waggle plan: {text}")
+    assert plan(objects(), objects(), *words, "-o", "json") == status
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["kind"], answer["items"]) == ("PlanList", [])
+    assert [error["code"] for error in answer["errors"]] == [code]
+    assert answer["errors"][0]["message"].startswith(text)
+
+
 def test_a_pipeline_fails_for_a_session_that_would_end(
     plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,7 +39,7 @@ def test_a_plan_against_an_agent_is_what_other_manifests_change(
         file = tmp_path / f"{name}.json"
         file.write_bytes(json.encode({"apiVersion": "v1", "kind": "List", "items": objects}))
         plans.append(["plan", "-f", str(file), "-o", "json" if name == "same" else "table"])
-    run(tmp_path, *before, commands=[*plans, [*plans[0], "--node", "elsewhere"]])
+    run(tmp_path, *before, commands=[*plans, [*plans[1], "--node", "elsewhere"]])
     out, err = capsys.readouterr()
     same, _, changed = out.partition("\n}\n")
     summary = json.decode(same + "}")["summary"]

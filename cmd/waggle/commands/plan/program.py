@@ -74,20 +74,16 @@ def run_plan(args: argparse.Namespace) -> int:
     try:
         plan = _plan(args, notes)
     except UnknownNodeError as error:
-        output.complain("waggle plan", str(error))
+        _fail(args, "NotFound", str(error))
         return output.EXIT_NOT_FOUND
     except ask_agent.AgentError as error:
         text = str(error)
         if not args.from_cluster:
             text += "; --from PATH compares with manifests, --from-cluster with a cluster"
-        if args.output not in ("table", "markdown"):
-            failure = {"code": error.code, "message": text}
-            output.dump(output.document("PlanList", [], [failure]), args.output)
-        else:
-            output.complain("waggle plan", text)
+        _fail(args, error.code, text)
         return output.EXIT_USAGE
     except UNUSABLE as error:
-        output.complain("waggle plan", str(error))
+        _fail(args, "BadRequest", str(error))
         return output.EXIT_USAGE
     errors = list(plan.violations(args.max_withdraw, no_reset=args.no_reset))
     answer = output.document("PlanList", plan.items(), errors)
@@ -98,6 +94,15 @@ def run_plan(args: argparse.Namespace) -> int:
     if errors or any(problem["change"] == "new" for problem in answer["problems"]):
         return EXIT_PROBLEMS
     return EXIT_CHANGES if answer["items"] else output.EXIT_OK
+
+
+def _fail(args: argparse.Namespace, code: str, text: str) -> None:
+    """Print why there is no plan, in the form of ``--output``."""
+    if args.output in ("table", "markdown"):
+        output.complain("waggle plan", text)
+    else:
+        failure = {"code": code, "message": text}
+        output.dump(output.document("PlanList", [], [failure]), args.output)
 
 
 def _plan(args: argparse.Namespace, notes: list[str]) -> Plan:
