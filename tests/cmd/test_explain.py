@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from cells.api.model import ExplainItem, KernelRouteItem, OriginItem, ReceivedExplainItem, RouteItem
 from cells.api.resource import ApiResource
@@ -293,6 +294,28 @@ def test_received_is_decided_by_manifests_alone(capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     assert main(["explain", "10.1.0.0/16", "--received", "--peer", "none", *offline]) == 4
     assert capsys.readouterr().err == "waggle explain: no such peer: --peer none\n"
+
+
+def test_a_peer_of_a_node_that_has_nothing_to_advertise_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = Path(__file__).parents[2] / "examples" / "antrea"
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
+    for item in (
+        found for file in examples.iterdir() for found in yaml.safe_load_all(file.read_text())
+    ):
+        if item["kind"] in ("Node", "BGPPolicy"):
+            item["spec"].pop("podCIDRs", None)
+            (manifests / f"{item['kind']}.yaml").write_text(yaml.safe_dump(item))
+    words = ["explain", "-f", str(manifests), "--node", "node-1", "--peer", "127.0.0.2"]
+    for more in ((), ("--all",)):
+        assert main([*words, *more]) == 0
+        captured = capsys.readouterr()
+        text = "waggle explain: every route is advertised to every peer\n"
+        assert (captured.out, captured.err) == ("", text)
+    assert main([*words, "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["errors"] == []
 
 
 def test_a_peer_has_the_name_of_its_object_as_well(capsys: pytest.CaptureFixture[str]) -> None:

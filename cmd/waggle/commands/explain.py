@@ -360,7 +360,7 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
         return rejected("BadRequest", error)
     except NothingFoundError as error:
         return rejected("NotFound", error)
-    if not items:
+    if args.received and not items:
         return rejected("NotFound", LookupError(_no_peer(args)))
     return output.document(kind, msgspec.to_builtins(items))
 
