@@ -54,3 +54,18 @@ def test_an_event_that_recurs_is_listed_last_with_its_number() -> None:
         *("SessionDown", 2),
         *(0, 2),
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [("", "no Events since"), ("--warnings", "no Events of type Warning since")],
+)
+def test_a_sentence_about_warnings_is_none_about_other_events(
+    words: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [item("Normal", "SessionEstablished")] if words else []
+    answer = {"apiVersion": "cli.waggle/v1", "kind": "EventList", "errors": [], "items": items}
+    answer["generatedAt"] = "2026-01-01T00:01:30Z"
+    with answering(tmp_path / "api", http(answer)):
+        assert main(["events", *words.split(), "--socket", str(tmp_path / "api")]) == 0
+    assert capsys.readouterr().err == f"waggle events: {text} the agent started\n"

@@ -69,5 +69,6 @@ def _show(args: argparse.Namespace) -> int:
     elif answer["items"]:
         output.table(columns(output.read_time(answer["generatedAt"])), answer["items"], args)
     else:
-        output.complain(args.prog, "no Events since the agent started")
+        kind = "Events of type Warning" if args.warnings else "Events"
+        output.complain(args.prog, f"no {kind} since the agent started")
     return EXIT_OK
