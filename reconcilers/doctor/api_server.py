@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
 from reconcilers.dialect import Check, ClusterEvidence, Evidence, Finding
 from reconcilers.dialect.diagnosis import Certificate
+from resources.enumeration import counted
 
 SLOW_SECONDS: Final = 2.0
 OLDEST_VERSION: Final = (1, 25)
@@ -77,12 +79,18 @@ def certificates(evidence: Evidence) -> Iterator[Finding]:
     for certificate in cluster_evidence(evidence).certificates:
         days = (certificate.expires - evidence.now) / DAY
         if days < 0:
-            text = f"{certificate.name} has expired {-days:.0f} days ago"
+            text = f"{certificate.name} has expired {_days_or_hours(-days)} ago"
             yield Finding(evidence=text, remedy=certificate.remedy)
         elif days < _warning_days(certificate):
-            left = f"{days:.0f} days" if days >= HOURS_BELOW_DAYS else f"{days * 24:.0f} hours"
-            text = f"{certificate.name} expires in {left}"
+            text = f"{certificate.name} expires in {_days_or_hours(days)}"
             yield Finding(level="warning", evidence=text, remedy=certificate.remedy)
+
+
+def _days_or_hours(days: float) -> str:
+    """Return a time in days, or below two days in begun hours."""
+    if days >= HOURS_BELOW_DAYS:
+        return counted(round(days), "day")
+    return counted(math.ceil(days * 24), "hour")
 
 
 def _warning_days(certificate: Certificate) -> float:

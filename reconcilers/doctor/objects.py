@@ -58,7 +58,7 @@ def problems(evidence: Evidence) -> Iterator[Finding]:
                 reported.setdefault(key, []).append(node.node)
     for (objects, text), nodes in reported.items():
         where = f" (on {len(nodes)} nodes)" if nodes[1:] else ""
-        remedy = "correct the field; the last valid version stays in effect until then"
+        remedy = "correct what it names; of an invalid object the last valid version is in effect"
         node_name = "" if nodes[1:] else nodes[0]
         yield Finding(node=node_name, object=objects, evidence=text + where, remedy=remedy)
 

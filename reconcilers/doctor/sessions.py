@@ -99,7 +99,9 @@ def as_numbers(evidence: Evidence) -> Iterator[Finding]:
                 level="warning",
                 node=node.node,
                 object=name,
-                evidence=f"{count} received routes have this node's AS number in their path",
+                evidence="1 received route has this node's AS number in its path"
+                if count == 1
+                else f"{count} received routes have this node's AS number in their path",
                 remedy="two places have one AS number: give one of them another, or accept it on "
                 "purpose (allowas-in; nodes with one AS number do not need each other's routes)",
             )

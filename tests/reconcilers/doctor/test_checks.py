@@ -137,10 +137,20 @@ def test_without_an_answer_of_an_agent_nothing_is_said_of_agents() -> None:
     assert {result.skipped for result in named.values()} == {"no agent has answered"}
 
 
-def test_a_certificate_of_hours_is_late_in_its_last_hour() -> None:
-    mine = Certificate("mine", NOW + 3600, "renew", lifetime=12 * 3600)
-    ((*_, text),) = findings(evidence(certificates=(mine,)))
-    assert text == "mine expires in 1 hours"
+@pytest.mark.parametrize(
+    ("hours", "text"),
+    [
+        (1.0, "expires in 1 hour"),
+        (0.2, "expires in 1 hour"),
+        (-0.2, "has expired 1 hour ago"),
+        (-5.5, "has expired 6 hours ago"),
+        (-49, "has expired 2 days ago"),
+    ],
+)
+def test_a_certificate_of_hours_has_its_last_ones_counted(hours: float, text: str) -> None:
+    mine = Certificate("mine", NOW + hours * 3600, "renew", lifetime=12 * 3600)
+    ((*_, evidence_of_it),) = findings(evidence(certificates=(mine,)))
+    assert evidence_of_it == f"mine {text}"
 
 
 def test_the_order_is_that_of_an_engineer() -> None:
@@ -272,7 +282,7 @@ def test_an_error_of_one_check_is_its_result_alone() -> None:
                 "warning",
                 "a",
                 "tor-1",
-                "1 received routes have this node's AS number in their path",
+                "1 received route has this node's AS number in its path",
             ),
             id="two places with one AS number",
         ),
