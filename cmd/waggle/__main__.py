@@ -20,11 +20,13 @@ from reconcilers.dialect_entry import Subcommand
 from waggle.dialects import DIALECTS, Dialects
 from waggle.output import (
     EXIT_ERROR,
+    EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
     EXIT_NOT_FOUND,
     EXIT_OK,
     EXIT_PIPE,
     EXIT_USAGE,
+    INCOMPLETE,
     complain,
     exit_statuses,
     is_of_output,
@@ -74,6 +76,7 @@ EPILOG = exit_statuses(
         EXIT_OK: "success",
         EXIT_ERROR: "failure, no agent runs, or a check failed (status, verify, --strict)",
         EXIT_USAGE: "wrong usage, or unreadable input",
+        EXIT_INCOMPLETE: INCOMPLETE,
         EXIT_NOT_FOUND: "no object, peer, prefix or kind of that name",
         EXIT_INTERRUPTED: "interrupted",
     },

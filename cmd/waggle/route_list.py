@@ -35,7 +35,11 @@ _FAMILY_WORDS = {**FAMILIES, **{value: value for value in FAMILIES.values()}}
 
 
 def add_arguments(
-    parser: argparse.ArgumentParser, table: str, tables: Sequence[str] = TABLES
+    parser: argparse.ArgumentParser,
+    table: str,
+    tables: Sequence[str] = TABLES,
+    *,
+    peer_by: str = "name or address",
 ) -> None:
     """Declare what selects routes of these tables; without a TABLE it is ``table``."""
     *others, last = (name for name in tables if name != table)
@@ -52,7 +56,7 @@ def add_arguments(
         metavar="PREFIX|ADDRESS",
         help="only this prefix, or the longest prefix that contains the address, at each peer",
     )
-    parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
+    parser.add_argument("--peer", metavar="P", help=f"only this peer, by {peer_by}")
     parser.add_argument(
         "--limit",
         type=output.positive,

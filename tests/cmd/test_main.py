@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,14 @@ from pathlib import Path
 import pytest
 
 from waggle.__main__ import COMMANDS, main
+from waggle.output import (
+    EXIT_ERROR,
+    EXIT_INCOMPLETE,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_FOUND,
+    EXIT_OK,
+    EXIT_USAGE,
+)
 
 WAGGLE = [sys.executable, "-m", "waggle"]
 
@@ -50,7 +59,9 @@ def test_help_lists_every_sub_command_and_the_exit_codes() -> None:
     assert done.returncode == 0
     for name in COMMANDS:
         assert f"\n    {name}" in done.stdout
-    assert "exit status:" in done.stdout
+    _, _, statuses = done.stdout.partition("exit status:")
+    known = {EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_INCOMPLETE, EXIT_NOT_FOUND, EXIT_INTERRUPTED}
+    assert set(map(int, re.findall(r"^  (\d+) ", statuses, re.MULTILINE))) == known
 
 
 @pytest.mark.program

@@ -43,7 +43,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             TABLE_NOTES,
         ),
     )
-    route_list.add_arguments(parser, "advertised", (*TABLES, kernel_routes.TABLE))
+    route_list.add_arguments(
+        parser,
+        "advertised",
+        (*TABLES, kernel_routes.TABLE),
+        peer_by="name, address or object",
+    )
     parser.add_argument("--instance", metavar="I", help="only this instance")
     parser.add_argument(
         "--approve",
