@@ -163,7 +163,10 @@ MD5: Final = Check(
 TTL: Final = Check(name="ttl", question="hops and MTU fit", needs="agents", run=hops)
 ASNS: Final = Check(name="asns", question="AS numbers agree", needs="agents", run=as_numbers)
 SESSIONS: Final = Check(
-    name="sessions", question="all sessions are Established", needs="agents", run=established
+    name="sessions",
+    question="no session is down for another reason",
+    needs="agents",
+    run=established,
 )
 ROUTES: Final = Check(
     name="routes", question="sessions carry all routes", needs="agents", run=advertised

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from resources.enumeration import counted
 from resources.pages import reference
 from waggle import ask_agent, output
 from waggle.dialects import Dialects
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 EXIT_FINDINGS: Final = 1
 EXIT_UNKNOWN: Final = 2
 STYLES: Final = {"ok": "green", "error": "red", "warning": "yellow", "skipped": "dim"}
+NOUNS: Final = frozenset({"error", "warning"})
 WORST_FIRST: Final = ("error", "warning", "ok", "skipped")
 COLUMNS: Final = (
     Column("CHECK", member("check")),
@@ -142,6 +144,10 @@ def _print(
         output.dump(output.document("CheckList", rows) | {"summary": counts | nodes}, args.output)
         return
     output.table(COLUMNS, rows, args)
-    parts = [f"{count} {name}" for name, count in counts.items() if count]
-    where = f"{len(evidence.answered)} of {len(evidence.nodes)} agents answered"
+    parts = [
+        counted(count, name) if name in NOUNS else f"{count} {name}"
+        for name, count in counts.items()
+        if count
+    ]
+    where = f"{len(evidence.answered)} of {counted(len(evidence.nodes), 'agent')} answered"
     output.complain(args.prog, f"{', '.join(parts)}; {where}; {reference('runbook')}")
