@@ -239,6 +239,11 @@ class Kubernetes:
         return self.source.certificate_ends
 
     @property
+    def server(self) -> str:
+        """The URL of the API server that this cell reads; empty before the first connection."""
+        return self.source.server
+
+    @property
     def is_current(self) -> bool:
         """Whether every kind that the API server has is followed, and no object is held."""
         phases = [status.phase for status in self._statuses.values()]

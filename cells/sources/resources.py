@@ -33,6 +33,11 @@ class FollowedSource(Protocol):
         """Whether everything that it has is in the tables."""
         ...
 
+    @property
+    def server(self) -> str:
+        """The URL of the API server that is read; empty before the first connection."""
+        ...
+
 
 class MassWithdrawHold:
     """How long the loss of many objects has to be confirmed."""

@@ -72,6 +72,7 @@ class IntentCompiler:
         host_demand: HostDemand | None = None,
         trace_links: TraceLinks | None = None,
         bfd_off: str = "",
+        api_hosts: Callable[[], Iterable[str]] = tuple,
         on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -80,6 +81,7 @@ class IntentCompiler:
         ``states`` belong to dialects, of an earlier process (`StoredState.restore`) or compiler.
         ``installing`` are the names of dialects whose peers' routes are installed in the kernel.
         ``bfd_off`` is why this node has no BFD sessions; a problem of each peer that shall have one.
+        ``api_hosts`` returns the addresses by which this agent reaches the Kubernetes API.
         ``on_error`` takes the name of a dialect that cannot be compiled, and the error; it is a
         problem as well. ``clock`` is monotonic, in seconds.
         """
@@ -107,6 +109,7 @@ class IntentCompiler:
             options,
             self._pieces,
             on_error,
+            api_hosts,
         )
         self._limits = AddressLimits(db, resources.services, options)
         self._object_problems = ObjectProblems(resources.kinds)

@@ -40,6 +40,7 @@ class Cluster:
         owners: Owners | None = None,
         memories: Mapping[str, bytes] = MappingProxyType({}),
         bfd_off: str = "",
+        api_hosts: Callable[[], Sequence[str]] = tuple,
         clock: Callable[[], float] = time.monotonic,
         **options: Any,  # noqa: ANN401
     ) -> None:
@@ -68,6 +69,7 @@ class Cluster:
             },
             operator_in_process=operator,
             bfd_off=bfd_off,
+            api_hosts=api_hosts,
             clock=clock,
         )
 

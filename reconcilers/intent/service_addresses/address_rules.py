@@ -98,7 +98,7 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
         foreign = (
             self._foreign.covers(family, nlri)
             or self.networks.foreign.covers(family, nlri)
-            or (address.field == EXTERNAL_IPS and nlri in self.cluster_ips)
+            or nlri in self.cluster_ips
         )
         if foreign and not self.permit.covers(family, nlri):
             rejection = self._reject_foreign(service, family, address)
@@ -140,17 +140,16 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
             return Rejection("NextHop", text, of_node=True)
         if self.gateways.covers(family, nlri):
             return Rejection("Gateway", "it is a default gateway of this node", of_node=True)
-        if address.field == EXTERNAL_IPS:
-            return self._reject_cluster_ip(service, family, nlri)
-        return None
+        return self._reject_cluster_ip(service, family, address)
 
     def _reject_cluster_ip(
-        self, service: ObjectRef, family: Family, nlri: bytes
+        self, service: ObjectRef, family: Family, address: ServiceAddress
     ) -> Rejection | None:
+        nlri = address.nlri
         owner = self.cluster_ips.other_owner(nlri, service)
         if owner is not None:
             return Rejection("ClusterIP", f"it is the cluster IP of {owner}", objects=(owner,))
-        if self.networks.services.covers(family, nlri):
+        if address.field == EXTERNAL_IPS and self.networks.services.covers(family, nlri):
             text = self.networks.services.text_of(family, nlri)
             return Rejection("ServiceRange", f"it is within {text}, the range of cluster IPs")
         return None

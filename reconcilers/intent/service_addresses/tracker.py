@@ -53,15 +53,27 @@ class AddressRulesTracker:
         options: IntentOptions,
         pieces: Pieces,
         on_error: Callable[[str, Exception], None],
+        api_hosts: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """``on_error`` takes the name of a dialect whose addresses are not known, and the error."""
+        """``on_error`` takes the name of a dialect whose addresses are not known, and the error.
+
+        ``api_hosts`` returns the addresses by which this agent reaches the Kubernetes API, such as that
+        of a load balancer: neither the Service ``kubernetes`` nor its endpoints have it.
+        """
         self._resources = resources
         self._intent = intent
         self._dialects = extended(dialects, ReservedAddresses)
+        self._with_addresses = {
+            dialect.name: frozenset(map(resources.of, reserved.kinds))
+            for dialect, reserved in self._dialects
+            if reserved.kinds
+        }
+        """By dialect: tables whose changes compile nothing, with addresses that no Service may use."""
         self._node = node
         self._options = options
         self._pieces = pieces
         self._on_error = on_error
+        self._api_hosts = api_hosts
         self._services = resources.services.changes(db)
         self._namespaces = resources.namespaces.changes(db)
         self._cluster_ips = ClusterIPs()
@@ -121,6 +133,8 @@ class AddressRulesTracker:
         """
         due = not changed.isdisjoint(self._of_node)
         of_cluster = not changed.isdisjoint(self._of_cluster)
+        if self._with_addresses:
+            compiled = {*compiled, *self._of_changed_objects(changed)}
         if of_cluster or compiled:
             due |= yield from self._read_networks(snapshot, None if of_cluster else compiled)
         if not changed.isdisjoint(self._of_api):
@@ -131,7 +145,7 @@ class AddressRulesTracker:
                 else:
                     moved |= self._cluster_ips.update(changes)
             self._moved |= moved
-            api = AddressSet.of(api_addresses(self._resources, snapshot))
+            api = AddressSet.of((*api_addresses(self._resources, snapshot), *self._api_hosts()))
             due = due or bool(moved)
             if api != self._networks.api:
                 due = True
@@ -140,6 +154,11 @@ class AddressRulesTracker:
             due |= self._read_grants(snapshot)
         self._due |= due
         return due
+
+    def _of_changed_objects(self, changed: AbstractSet[Table[Any]]) -> Iterator[str]:
+        for name, tables in self._with_addresses.items():
+            if not tables.isdisjoint(changed):
+                yield name
 
     def _read_networks(self, snapshot: Snapshot, compiled: Collection[str] | None) -> Slices[bool]:
         """Read the addresses of dialects that were compiled; None is all, and the Nodes."""

@@ -193,6 +193,35 @@ def test_the_address_of_the_api_is_nobodys_ingress() -> None:
     assert reason(found, "10.96.0.1") == "ApiServer"
 
 
+def test_the_cluster_ip_of_another_service_is_nobodys_ingress() -> None:
+    found = cluster()
+    service(found, name="db", namespace="bank", cluster_ip="10.96.0.7")
+    service(found, ingress=("10.96.0.7", "10.96.0.8"), cluster_ip="10.96.0.8")
+    found.run()
+    assert found.prefixes() == ["10.96.0.8/32"], "its own one is what some controllers assign"
+    (message,) = messages(found)
+    assert message == (
+        "Service/shop/web, Service/bank/db: status.loadBalancer.ingress: 10.96.0.7 is not advertised: "
+        "it is the cluster IP of Service/bank/db"
+    )
+
+
+@pytest.mark.parametrize("address", ["192.0.2.99", "2001:db8::99"])
+@pytest.mark.parametrize("field", ["externalIPs", "ingress"])
+def test_no_service_has_the_address_by_which_the_agent_reaches_the_api(
+    field: str, address: str
+) -> None:
+    """A load balancer in front of API servers is neither a Service nor an endpoint of theirs."""
+    found = cluster(api_hosts=lambda: (address, "api.example.org"))
+    if field == "ingress":
+        service(found, ingress=(address, "198.51.100.77"))
+    else:
+        service(found, address, "198.51.100.77")
+    found.run()
+    assert found.prefixes() == ["198.51.100.77/32"]
+    assert reason(found, address) == "ApiServer"
+
+
 def test_an_address_that_services_share_stays_shared() -> None:
     found = cluster()
     service(found, "198.51.100.10")
