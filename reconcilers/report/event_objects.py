@@ -104,8 +104,9 @@ class EventObjects(SingleValue):
         if written < events.count(key):
             if (pause := events.pause(key, now)) > 0:
                 raise NotNow(pause)
-            if (pause := events.token_pause(now)) > 0:
-                raise NotNow(pause, all_objects=True)
+            of_tenant = events.is_of_tenant(key)
+            if (pause := events.token_pause(now, of_tenant=of_tenant)) > 0:
+                raise NotNow(pause, all_objects=not of_tenant)
         return written or None
 
     async def set_value(self, key: ObjectKey, value: int) -> None:

@@ -3,7 +3,8 @@
 Pure: occurrences and times in, objects to write out. An occurrence that repeats within
 `SERIES_SECONDS` raises the count of the same Event, which is written at most once per
 `WRITE_INTERVAL_SECONDS`. All Events share one token bucket, so that a node with a thousand flapping
-sessions writes few. Occurrences that wait for the API server are bounded and expire.
+sessions writes few. Occurrences that wait for the API server are bounded and expire. Events of objects
+that users of a namespace make leave the others a part of the bucket, and are dropped before them.
 
 Source: Kubernetes API, events.k8s.io/v1: all fields but ``series`` are immutable.
 """
@@ -34,8 +35,10 @@ SERIES_SECONDS: Final = 600.0
 BURST: Final = 25
 """Size of the token bucket: Events written at once."""
 SECONDS_PER_TOKEN: Final = 5.0
+RESERVED_TOKENS: Final = 15
+"""Tokens that Events of tenants' objects leave: of these there may be any number at any time."""
 MAX_OCCURRENCES: Final = 500
-"""Distinct occurrences kept; the oldest are dropped first."""
+"""Distinct occurrences kept; the oldest are dropped first, of tenants' objects before the others."""
 EXPIRY_SECONDS: Final = 3600.0
 """After which an unwritten occurrence is dropped; an API server keeps Events as long by default."""
 MAX_NOTE_OCTETS: Final = 1024
@@ -64,6 +67,8 @@ class Occurrence(msgspec.Struct, frozen=True):
     """Human-readable."""
     shared: bool = False
     """True if every agent observes it: all agents then use one name, and one Event is created."""
+    of_tenant: bool = False
+    """True if users of a namespace make the object."""
 
 
 class EventWrite(msgspec.Struct, frozen=True):
@@ -142,7 +147,8 @@ class EventCorrelator:
             record = _Record(_key(occurrence, wall), wall, wall, 1, due=due)
         self._keep(occurrence, record)
         while len(self._records) > MAX_OCCURRENCES:
-            oldest = self._forget(next(iter(self._records)))
+            of_tenants = (known for known in self._records if known.of_tenant)
+            oldest = self._forget(next(of_tenants, next(iter(self._records))))
             self.dropped += oldest.count - oldest.written
 
     def _keep(self, occurrence: Occurrence, record: _Record) -> None:
@@ -249,12 +255,17 @@ class EventCorrelator:
             record.written = record.count
             record.due = now + WRITE_INTERVAL_SECONDS
 
-    def token_pause(self, now: float) -> float:
-        """Refill the token bucket of Events; returns the seconds until any may be written."""
+    def is_of_tenant(self, key: ObjectKey) -> bool:
+        """True if a kept Event is of an object that users of a namespace make."""
+        return self._events[key].of_tenant
+
+    def token_pause(self, now: float, *, of_tenant: bool = False) -> float:
+        """Refill the token bucket of Events; returns the seconds until one may be written."""
         elapsed = max(0.0, now - self._refilled_at)
         self._tokens = min(float(BURST), self._tokens + elapsed / SECONDS_PER_TOKEN)
         self._refilled_at = now
-        return max(0.0, (1.0 - self._tokens) * SECONDS_PER_TOKEN)
+        needed = 1.0 + (RESERVED_TOKENS if of_tenant else 0)
+        return max(0.0, (needed - self._tokens) * SECONDS_PER_TOKEN)
 
     def _write(self, occurrence: Occurrence, record: _Record) -> EventWrite:
         _, namespace, name = record.key

@@ -184,6 +184,7 @@ class Occurrences:
                 "ReadConfiguration",
                 note,
                 shared=True,
+                of_tenant=self._tables.is_of_tenant(row),
             )
 
     def _problems(self, snapshot: Snapshot) -> Iterator[Occurrence]:
@@ -198,6 +199,7 @@ class Occurrences:
                     "ApplyConfiguration",
                     f"{row.field}: {row.message}" if row.field else row.message,
                     shared=regarding.ref.name != self._node,
+                    of_tenant=row.of_tenant,
                 )
 
     def _failures(self, snapshot: Snapshot) -> Iterator[Occurrence]:

@@ -11,7 +11,12 @@ from reactivex.subject import Subject
 
 from cells.hive.rounds import in_slices
 from reconcilers.report.event_objects import EventObjects
-from reconcilers.report.events import BURST, SECONDS_PER_TOKEN, EventCorrelator
+from reconcilers.report.events import (
+    BURST,
+    RESERVED_TOKENS,
+    SECONDS_PER_TOKEN,
+    EventCorrelator,
+)
 from reconcilers.target import Outcome, Runner
 from reconcilers.target.fleet import WriteSpread
 from resources.kubernetes import KubernetesError, StatusError
@@ -198,6 +203,20 @@ def test_as_many_events_are_written_as_there_are_tokens() -> None:
         assert len(job.api.events) == BURST
         await job.until(1 + 3 * SECONDS_PER_TOKEN)
         assert len(job.api.events) == BURST + 3
+
+    run(scenario)
+
+
+def test_an_event_of_a_tenants_object_that_waits_stops_no_other() -> None:
+    async def scenario(job: Job) -> None:
+        for number in range(BURST):
+            job.record(f"s{number}", of_tenant=True)
+        await job.until(1)
+        assert len(job.api.events) == BURST - RESERVED_TOKENS
+        for number in range(RESERVED_TOKENS):
+            job.record(f"p{number}")
+        await job.until(2)
+        assert len(job.api.events) == BURST
 
     run(scenario)
 

@@ -10,6 +10,7 @@ from reconcilers.report.events import (
     EXPIRY_SECONDS,
     MAX_NOTE_OCTETS,
     MAX_OCCURRENCES,
+    RESERVED_TOKENS,
     SECONDS_PER_TOKEN,
     SERIES_SECONDS,
     WARNING_SECONDS,
@@ -42,9 +43,9 @@ def down(peer: str = "p", **fields: Any) -> Occurrence:  # noqa: ANN401
 
 def next_write(events: EventCorrelator, now: float, wall: float) -> EventWrite | None:
     """Return the first Event that may be written."""
-    if pause(events, now) != 0:
-        return None
     for key in events.all_events():
+        if events.token_pause(now, of_tenant=events.is_of_tenant(key)):
+            continue
         if events.is_kept(key, wall) and is_pending(events, key) and not events.pause(key, now):
             return events.write(key)
     return None
@@ -147,6 +148,35 @@ def test_f15_events_of_many_flapping_sessions_are_rate_limited() -> None:
     for _ in range(10):
         writer.now += SECONDS_PER_TOKEN
         assert len(writer.run()) == 1
+
+
+def of_tenant(number: int) -> Occurrence:
+    regarding = Regarding(ObjectRef("Service", "shop", f"s{number}"), "v1")
+    return down(note="203.0.113.9 is not advertised", regarding=regarding, of_tenant=True)
+
+
+def test_events_of_tenants_objects_leave_tokens_to_the_others() -> None:
+    """A tenant may have thousands of Services: the loss of a session is written at once."""
+    writer = Writer()
+    for number in range(100):
+        writer.record(of_tenant(number))
+    assert len(writer.run()) == BURST - RESERVED_TOKENS
+    for number in range(RESERVED_TOKENS):
+        writer.record(down(f"p{number}"))
+    assert [write.occurrence.of_tenant for write in writer.run()] == [False] * RESERVED_TOKENS
+    writer.now += RESERVED_TOKENS * SECONDS_PER_TOKEN
+    assert writer.run() == []
+    writer.now += 2 * SECONDS_PER_TOKEN
+    assert [write.occurrence.of_tenant for write in writer.run()] == [True] * 2
+
+
+def test_events_of_tenants_objects_are_dropped_before_the_others() -> None:
+    writer = Writer()
+    writer.record(down("first"))
+    for number in range(MAX_OCCURRENCES + 7):
+        writer.record(of_tenant(number))
+    assert writer.events.dropped == 8
+    assert "peer first is down" in [write.occurrence.note for write in writer.run()]
 
 
 def test_waiting_occurrences_are_bounded_and_expire() -> None:

@@ -161,6 +161,7 @@ def test_an_address_of_one_node_is_an_event_that_names_it() -> None:
     found.compare()
     (event,) = found.reported
     assert (event.regarding.ref.kind, event.regarding.ref.name) == ("Service", "web")
+    assert event.of_tenant
     assert event.note == (
         "status.loadBalancer.ingress: 192.0.2.1 is not advertised by node test-node: it is an address "
         "of this node"
