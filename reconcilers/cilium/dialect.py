@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from reconcilers.cilium import pod_ip_pools
+from reconcilers.cilium.admission import ADMISSION
 from reconcilers.cilium.cluster_addresses import RESERVED_ADDRESSES
 from reconcilers.cilium.compat_metrics import COMPAT_METRICS
 from reconcilers.cilium.compile_node import NodeConfiguration
@@ -135,6 +136,7 @@ class CiliumDialect(Dialect):
         DialectSecrets(_secrets),
         HOST_NEEDS,
         RESERVED_ADDRESSES,
+        ADMISSION,
         STATUSES,
         REPORTED_SESSIONS,
         SERVICE_STATUSES,

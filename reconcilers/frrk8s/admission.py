@@ -17,6 +17,8 @@ from statedb import Snapshot
 if TYPE_CHECKING:
     from reconcilers.frrk8s.dialect import Frrk8sDialect
 
+NO_EFFECT: Final = "has no effect"
+
 
 def node_group(dialect: Frrk8sDialect, snapshot: Snapshot, node: str) -> Hashable:
     """Return a node's group in the admission review: the FRRConfigurations that select it."""
@@ -24,12 +26,17 @@ def node_group(dialect: Frrk8sDialect, snapshot: Snapshot, node: str) -> Hashabl
 
 
 def without_effect(dialect: Frrk8sDialect, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield a problem of each FRRConfiguration of another namespace, for the admission review."""
+    """Yield FRRConfigurations of another namespace, and fields without effect, for a check."""
     namespace = dialect.options.namespace
     for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot):
+        ref = ref_to(FRR_CONFIGURATION, row)
         if row.metadata.namespace != namespace:
-            ref, text = ref_to(FRR_CONFIGURATION, row), _other_namespace(namespace)
+            text = _other_namespace(namespace)
             yield Problem((ref,), "metadata.namespace", text, category="unsupported")
+            continue
+        for path, _, neighbor in _neighbors(row):
+            if neighbor.disable_mp:
+                yield Problem((ref,), f"{path}.disableMP", NO_EFFECT, category="unsupported")
 
 
 def _other_namespace(namespace: str) -> str:
@@ -45,7 +52,7 @@ def warnings(
     before = {} if former is None else _restarting(former)
     for path, key, neighbor in _neighbors(row):
         if neighbor.disable_mp:
-            yield f"{path}.disableMP: has no effect"
+            yield f"{path}.disableMP: {NO_EFFECT}"
         if before.get(key, neighbor.enable_graceful_restart) != neighbor.enable_graceful_restart:
             yield f"{path}.enableGracefulRestart: {key}: the change resets the session"
 

@@ -20,6 +20,9 @@ from statedb import Snapshot
 if TYPE_CHECKING:
     from reconcilers.metallb.dialect import MetalLBDialect
 
+NO_EFFECT: Final = "has no effect"
+NO_LAYER_2: Final = "has no effect: addresses are advertised by BGP alone"
+
 
 def other_namespace(namespace: str) -> str:
     """Return the admission warning about a MetalLB object of another namespace."""
@@ -38,11 +41,11 @@ def warnings(dialect: MetalLBDialect, row: MetalLBObject, _former: object) -> It
     if row.metadata.namespace != dialect.options.namespace:
         yield other_namespace(dialect.options.namespace)
     if isinstance(row, BGPPeer) and row.spec.disable_mp:
-        yield "spec.disableMP: has no effect"
+        yield f"spec.disableMP: {NO_EFFECT}"
 
 
 def without_effect(dialect: MetalLBDialect, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield the MetalLB objects, and names in BGPAdvertisements, without effect, for the review."""
+    """Yield the MetalLB objects, names in BGPAdvertisements and fields without effect, for a check."""
     tables, namespace = dialect.tables, dialect.options.namespace
     for kind in kinds.CONFIGURATION:
         for row in tables.of(kind).all(snapshot):
@@ -54,11 +57,16 @@ def without_effect(dialect: MetalLBDialect, snapshot: Snapshot) -> Iterator[Prob
         for row in tables.of(kinds.IP_ADDRESS_POOL).all(snapshot)
         if row.metadata.namespace == namespace
     ]
-    peers = [
-        row.metadata.name
-        for row in tables.of(kinds.BGP_PEER).all(snapshot)
-        if row.metadata.namespace == namespace
-    ]
+    peers = []
+    for peer in tables.of(kinds.BGP_PEER).all(snapshot):
+        if peer.metadata.namespace == namespace:
+            peers.append(peer.metadata.name)
+            if peer.spec.disable_mp:
+                ref = ref_to(kinds.BGP_PEER, peer)
+                yield Problem((ref,), "spec.disableMP", NO_EFFECT, category="unsupported")
+    for layer_2 in tables.of(kinds.L2_ADVERTISEMENT).all(snapshot):
+        ref = ref_to(kinds.L2_ADVERTISEMENT, layer_2)
+        yield Problem((ref,), "", NO_LAYER_2, category="unsupported")
     for row in tables.of(kinds.BGP_ADVERTISEMENT).all(snapshot):
         if row.metadata.namespace == namespace and not row.errors:
             yield from _in_vain(row, pools, peers)

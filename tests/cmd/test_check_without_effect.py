@@ -135,6 +135,89 @@ def test_a_kind_of_another_program_is_none(
     assert checked(tmp_path, capsys, value) == (0, [])
 
 
+def test_fields_and_objects_that_are_accepted_without_effect_are_problems(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    neighbor = {"asn": 65001, "address": "192.0.2.9", "disableMP": True}
+    configuration = {
+        "apiVersion": "frrk8s.metallb.io/v1beta1",
+        "kind": "FRRConfiguration",
+        "metadata": {"name": "tor", "namespace": "frr-k8s-system"},
+        "spec": {"bgp": {"routers": [{"asn": 65000, "neighbors": [neighbor]}]}},
+    }
+    layer_2 = obj("L2Advertisement", "arp", {"ipAddressPools": ["front"]})
+    objects = (obj("BGPPeer", "tor", {**PEER, "disableMP": True}), POOL, layer_2, configuration)
+    assert checked(tmp_path, capsys, *objects) == (
+        1,
+        [
+            "BGPPeer/metallb-system/tor: spec.disableMP: has no effect",
+            (
+                "FRRConfiguration/frr-k8s-system/tor: "
+                "spec.bgp.routers[0].neighbors[0].disableMP: has no effect"
+            ),
+            "L2Advertisement/metallb-system/arp: has no effect: addresses are advertised by BGP alone",
+        ],
+    )
+
+
+def cilium(kind: str, name: str, spec: object, **labels: str) -> dict[str, object]:
+    metadata = {"name": name, "labels": labels}
+    return {"apiVersion": "cilium.io/v2", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+ADVERTISEMENT = cilium(
+    "CiliumBGPAdvertisement",
+    "pods",
+    {"advertisements": [{"advertisementType": "PodCIDR"}]},
+    use="x",
+)
+
+
+def test_names_in_overrides_and_advertisements_of_cilium_that_nothing_has_are_problems(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peer = {"name": "tor", "peerAddress": "192.0.2.1", "peerASN": 65010}
+    instance = {"name": "main", "localASN": 65001}
+    peers = [{**peer, "peerConfigRef": {"name": "tor"}}]
+    selects = {"afi": "ipv4", "safi": "unicast", "advertisements": {"matchLabels": {"use": "bgp"}}}
+    overrides = [
+        {"name": "main", "peers": [{"name": "tor"}, {"name": "tro"}]},
+        {"name": "mian", "peers": [{"name": "tor"}]},
+    ]
+    objects = (
+        cilium("CiliumBGPClusterConfig", "all", {"bgpInstances": [{**instance, "peers": peers}]}),
+        cilium("CiliumBGPPeerConfig", "tor", {"families": [selects]}),
+        ADVERTISEMENT,
+        cilium("CiliumBGPNodeConfigOverride", "n1", {"bgpInstances": overrides}),
+    )
+    of = "CiliumBGPNodeConfigOverride/n1: spec.bgpInstances"
+    assert checked(tmp_path, capsys, *objects) == (
+        1,
+        [
+            (
+                "CiliumBGPAdvertisement/pods: metadata.labels: no CiliumBGPPeerConfig selects it: "
+                "none of its routes is advertised"
+            ),
+            (
+                f"{of}[0].peers[1].name: there is no peer 'tro' in a CiliumBGPClusterConfig; "
+                "did you mean tor?"
+            ),
+            (
+                f"{of}[1].name: there is no instance 'mian' in a CiliumBGPClusterConfig; "
+                "did you mean main?"
+            ),
+        ],
+    )
+
+
+def test_objects_that_others_may_refer_to_elsewhere_are_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    override = {"bgpInstances": [{"name": "main", "routerID": "192.0.2.7"}]}
+    objects = (ADVERTISEMENT, cilium("CiliumBGPNodeConfigOverride", "n1", override))
+    assert checked(tmp_path, capsys, *objects) == (0, [])
+
+
 def test_a_directory_without_a_manifest_is_a_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
