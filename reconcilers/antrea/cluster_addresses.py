@@ -10,7 +10,7 @@ from statedb import Snapshot
 
 
 def cluster_addresses(dialect: Dialect, snapshot: Snapshot, _node: str | None) -> ClusterAddresses:
-    """Return the peers' addresses of all BGPPolicies, and those from which Pods leave the cluster.
+    """Return the peers' addresses of all BGPPolicies, and the addresses of Egresses.
 
     Agents alone read Egresses, of all nodes. Replies to a Pod would go to the Service of another node.
     """

@@ -256,7 +256,7 @@ def _foreign(
     cluster: ClusterUserDefinedNetwork,
     labels: Mapping[str, Mapping[str, str]],
 ) -> str | None:
-    """Return why a definition is none of those that OVN-Kubernetes writes for its owner, or None."""
+    """Return why OVN-Kubernetes would not write a definition for its owner, or None."""
     metadata, owner = row.metadata, ref_to(CLUSTER_NETWORK, cluster)
     uids = {reference.uid for reference in metadata.owner_references if reference.controller}
     if cluster.metadata.uid and cluster.metadata.uid not in uids:

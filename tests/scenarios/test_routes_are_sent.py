@@ -1,16 +1,19 @@
 """In every scenario: each route that a session is to carry is sent, or has the reason why it is not.
 
 In memory, with routers that support less than the scenario's peers may need: no IPv6 next hops for IPv4
-(RFC 8950), or one family. A route that is missing at a router is explained, shows in the status of the
-session, and is a problem.
+(RFC 8950), or one family; and on a node that has no IPv6 address to be a next hop. A route that is
+missing at a router is explained, shows in the status of the session, and is a problem.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from cells.api.model import ExplainItem
 from cells.hive import Group
@@ -21,7 +24,10 @@ from cells.state.node import ThisNode
 from reconcilers.compile_manifests import CompiledManifests, kinds_of
 from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
 from reconcilers.model import Peer
+from resources.cilium.ciliumnode import CiliumNode
+from resources.core import Node
 from resources.manifests.load import load
+from resources.source import Replace
 from speaker.api import PeerConfig, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from tests.speaker.network import EXTENDED_NEXT_HOP, Host, Network
@@ -31,7 +37,7 @@ from tests.support.scenario import Scenario
 from tests.support.speaker_reconcilers import runner
 
 OWN = ("10.255.255.1", "fd00:ffff::1")
-ROUTERS = ("both families", "the family of the session")
+ROUTERS = ("both families", "the family of the session", "both families, an IPv4 node")
 SECONDS = 8.0
 """Virtual: longer than the delays of all first attempts."""
 
@@ -41,9 +47,11 @@ class Cluster:
 
     def __init__(self, described: Scenario, manifests: Path, routers: str) -> None:
         kinds = kinds_of(described.dialects)
-        self.made = CompiledManifests(
-            load([str(manifests)], kinds), described.dialects, described.settings
-        )
+        loaded = load([str(manifests)], kinds)
+        if routers == ROUTERS[2]:
+            replacements = [(kind, _without_ipv6(event)) for kind, event in loaded.replacements]
+            loaded = loaded._replace(replacements=replacements)
+        self.made = CompiledManifests(loaded, described.dialects, described.settings)
         self._node = described.node
         self._one_family = routers == ROUTERS[1]
         self.network = Network()
@@ -117,6 +125,21 @@ class Cluster:
                     assert f"peer '{peer['name']}': {what}: {reason}" in problems
 
 
+def _without_ipv6(event: Replace[Any]) -> Replace[Any]:
+    """Return the objects of a kind; Nodes and CiliumNodes without IPv6 addresses of the node."""
+    return Replace(tuple(map(_as_ipv4_node, event.objects)))
+
+
+def _as_ipv4_node(row: object) -> object:
+    if isinstance(row, Node):
+        listed = tuple(one for one in row.status.addresses if ":" not in one.address)
+        return replace(row, status=replace(row.status, addresses=listed))
+    if isinstance(row, CiliumNode):
+        own = tuple(one for one in row.spec.addresses if ":" not in one.ip)
+        return replace(row, spec=replace(row.spec, addresses=own))
+    return row
+
+
 def _status_reason(status: PeerStatus, family: Family) -> str:
     (found,) = (one for one in status.families if one.family == family)
     assert found.left_out
@@ -124,8 +147,20 @@ def _status_reason(status: PeerStatus, family: Family) -> str:
     return found.note
 
 
-@pytest.mark.parametrize("routers", ROUTERS)
-@pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
+OF_IPV6_NODE = re.compile(r"(?:address|ip): ['\"]?[0-9a-f]+:[0-9a-f:]+")
+"""An address of a Node or CiliumNode in a manifest."""
+
+
+def cases() -> Iterator[Any]:
+    """Yield each scenario with all routers; without IPv6 addresses a node is an IPv4 node already."""
+    for directory in scenario.directories():
+        texts = (path.read_text() for path in directory.rglob("*.yaml"))
+        has_ipv6 = any(map(OF_IPV6_NODE.search, texts))
+        for routers in ROUTERS if has_ipv6 else ROUTERS[:2]:
+            yield pytest.param(directory, routers, id=f"{directory.name}-{routers}")
+
+
+@pytest.mark.parametrize(("directory", "routers"), list(cases()))
 def test_each_route_is_sent_or_has_a_reason(directory: Path, routers: str, tmp_path: Path) -> None:
     described = scenario.load(directory)
     for step in described.steps:
