@@ -86,6 +86,7 @@ class RenderedPeer(_Part, frozen=True, kw_only=True):
     advertise: list[RenderedRoute]
     never_accept: list[RuleItem]
     allowas_in_origin: bool = msgspec.field(name="allowASInOrigin")
+    allowas_in: int = msgspec.field(name="allowASIn")
     accept: list[RuleItem] | str
     last_choice: dict[str, int] | None
 

@@ -127,6 +127,7 @@ def peer_config(
         keep_received=received.keep,
         enforce_first_as=received.enforce_first_as,
         allowas_in_origin=peer.allowas_in_origin,
+        allowas_in=peer.allowas_in,
         route_set=peer.route_set,
         export="set",
         export_policy=_graceful_shutdown(peer, peer.local_asn or local_asn),

@@ -145,10 +145,16 @@ def _of_router(unit: Unit, router: RouterPart) -> Iterator[tuple[Subject, Claim]
 
 def _of_neighbor(unit: Unit, part: NeighborPart) -> list[tuple[Subject, Claim]]:
     key, path = part.key, part.path
-    return [
+    claims: list[tuple[Subject, Claim]] = [
         ((key, name), Claim(unit, f"{path}.{json}", value, shown, title))
         for name, json, value, shown, title in _of_session(part.session)
     ]
+    allowed = part.settings.allow_as_in
+    if allowed:
+        # Of others than none the most permissive one has effect.
+        claim = Claim(unit, f"{path}.allowAsIn", allowed == "none", allowed, "own AS in AS paths")
+        claims.append(((key, "allow_as_in"), claim))
+    return claims
 
 
 @functools.lru_cache(maxsize=SESSIONS)

@@ -157,7 +157,9 @@ def _router(
         for imported in config.imports:
             accepted = "" if imported.import_ == "all" else f" ! {_import(imported.import_)}"
             lines.append(f"import vrf {imported.instance}{accepted}")
-        lines += [f"neighbor {_end(peer)} activate" for peer in applied if family in peer.families]
+        carried = [peer for peer in applied if family in peer.families]
+        lines += [f"neighbor {_end(peer)} activate" for peer in carried]
+        lines += [line for peer in carried for line in _allowas_in(peer)]
         if lines:
             yield f" address-family {words}"
             yield from (f"  {line}" for line in lines)
@@ -170,6 +172,13 @@ def _networks(prefixes: Sequence[str]) -> Iterator[str]:
         yield f"network {text}"
     if len(prefixes) > MAX_VALUES:
         yield f"! and {counted(len(prefixes) - MAX_VALUES, 'more network')}"
+
+
+def _allowas_in(peer: AnyPeer) -> Iterator[str]:
+    if peer.allowas_in_origin:
+        yield f"neighbor {_end(peer)} allowas-in origin"
+    if peer.allowas_in:
+        yield f"neighbor {_end(peer)} allowas-in {peer.allowas_in}"
 
 
 def _end(peer: AnyPeer) -> str:

@@ -290,6 +290,7 @@ def _peer(
         accept=None if neighbor.accept is None else tuple(sorted(neighbor.accept, key=_rule_order)),
         accept_origins=neighbor.accept_origins,
         allowas_in_origin=neighbor.allowas_in_origin,
+        allowas_in=neighbor.allowas_in,
         reject=_never(values.blocked, families),
         next_hops=tuple(_next_hops(neighbor, families, values.node)),
         origins=neighbor.origins,

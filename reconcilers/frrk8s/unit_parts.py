@@ -20,6 +20,7 @@ from reconcilers.model import (
 from reconcilers.redistribution import Redistribution, is_permitted
 from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.frrk8s.neighbor import AllowAsIn
 from resources.host import KernelRoute
 from resources.secret_value import SecretValue
 from speaker.api import BfdProfile
@@ -115,6 +116,7 @@ class NeighborSettings(NamedTuple):
     """None accepts all."""
     password: SecretValue | None
     """The password that is a field of the object."""
+    allow_as_in: AllowAsIn
 
 
 class RedistributedPart(NamedTuple):

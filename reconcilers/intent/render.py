@@ -197,6 +197,7 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
         "advertise": _with_next_hops(routes, hops) if hops else routes,
         "neverAccept": _rules(peer.reject),
         "allowASInOrigin": peer.allowas_in_origin,
+        "allowASIn": peer.allowas_in,
         "accept": "all" if peer.accept is None else _rules(peer.accept),
         "lastChoice": None if shutdown is None else {"prepend": shutdown.prepend},
     }

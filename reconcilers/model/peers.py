@@ -145,6 +145,8 @@ class Peer(msgspec.Struct, frozen=True):
     allowas_in_origin: bool = False
     """Whether a route whose AS path ends with the own AS is accepted: it is no loop, but a route of
     another node of the AS."""
+    allowas_in: int = 0
+    """How often the own AS may be in the AS path of an accepted route."""
     next_hops: tuple[NextHop, ...] = ()
     """Next hops other than the address of the session, by family: configured ones, or an address of
     the node for the prefixes of the family that the session's address is not of."""

@@ -31,6 +31,7 @@ NOT_COMPARED: Final = frozenset({"origins", "prefix"})
 _NAMES: Final = {
     "import_": "import",
     "allowas_in_origin": "allowASInOrigin",
+    "allowas_in": "allowASIn",
     "minimum_ttl": "minimumTTL",
 }
 """Fields whose names in JSON `json_name` does not return."""

@@ -15,6 +15,8 @@ from resources.secret_value import SecretValue
 
 Mode = Literal["all", "filtered"]
 PrefixLength = Annotated[int, Meta(ge=1, le=128)]
+AllowAsIn = Literal["", "none", "origin", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]
+"""Whether, and how often, the own AS may be in the AS path of a route; empty has no say."""
 
 
 class SecretReference(Struct, frozen=True):
@@ -179,6 +181,14 @@ class Neighbor(Struct, frozen=True):
             "(no-prepend, replace-as)."
         ),
     ] = None
+    allow_as_in: Annotated[
+        AllowAsIn,
+        doc(
+            "Whether routes with the own AS in the AS path are accepted. none: no, and no other "
+            "object may accept them. origin: where the path ends with it. A number: where the path "
+            "has it that often at most. Empty: no, unless another object accepts them."
+        ),
+    ] = ""
     sourceaddress: Annotated[
         str,
         doc("The address of this node that the session is opened from, or an interface with it."),

@@ -18,6 +18,7 @@ from speaker.attribute.as_path import (
     as_path_text,
     hop_count,
     is_originated_in,
+    occurrences,
     prepend,
 )
 from speaker.attribute.attribute_rules import is_wrong_first_as
@@ -64,5 +65,6 @@ __all__ = [
     "hop_count",
     "is_originated_in",
     "is_wrong_first_as",
+    "occurrences",
     "prepend",
 ]

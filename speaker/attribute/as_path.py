@@ -98,6 +98,11 @@ def is_originated_in(path: AsPath, asns: Collection[int]) -> bool:
     return bool(path) and path[-1].kind == AS_SEQUENCE and path[-1].asns[-1] in asns
 
 
+def occurrences(path: AsPath, asn: int) -> int:
+    """Return how often an AS number is in a path."""
+    return sum(asns.count(asn) for _, asns in path)
+
+
 def prepend(path: AsPath, asn: int, kind: int = AS_SEQUENCE) -> AsPath:
     """Prepend an AS number, in a segment of type ``kind`` (RFC 4271 section 5.1.2)."""
     if path and path[0].kind == kind:

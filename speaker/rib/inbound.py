@@ -20,6 +20,7 @@ from speaker.attribute import (
     PathAttributes,
     is_originated_in,
     is_wrong_first_as,
+    occurrences,
 )
 from speaker.iana import attribute_name
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
@@ -250,9 +251,13 @@ class InboundUpdates:
     def _ineligible_reason(self, attributes: PathAttributes) -> str | None:
         """Return why routes with these attributes are ineligible (RFC 4271 section 9.1.2), or None."""
         context, as_path = self.context, attributes.as_path
-        own_asns = context.settings.own_asns
-        if context.settings.allowas_in_origin and is_originated_in(as_path, own_asns):
+        settings = context.settings
+        own_asns = settings.own_asns
+        if settings.allowas_in_origin and is_originated_in(as_path, own_asns):
             own_asns = frozenset()
+        elif settings.allowas_in:
+            most = settings.allowas_in
+            own_asns = frozenset(asn for asn in own_asns if occurrences(as_path, asn) > most)
         for kind, asns in as_path:
             if not own_asns.isdisjoint(asns):
                 return OWN_AS

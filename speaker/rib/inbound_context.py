@@ -33,6 +33,8 @@ class SettingsContext(msgspec.Struct, frozen=True, kw_only=True):
     """The AS numbers that are a loop in an AS path."""
     allowas_in_origin: bool
     """Whether an AS path that ends with one of ``own_asns`` is no loop."""
+    allowas_in: int
+    """How often each of ``own_asns`` may be in an AS path that is no loop."""
 
 
 class ConnectionContext(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,8 @@ SESSION: Mapping[str, Any] = {
     "nextHopIPv4": None,
     "nextHopIPv6": None,
     "neverAccept": [],
+    "allowASInOrigin": False,
+    "allowASIn": 0,
 }
 """Fields of a peer that its case does not have."""
 

@@ -76,6 +76,7 @@ SETTINGS: dict[str, list[Any]] = {
     "ttlSecurity": [0, 1],
     "asn": [65001, 0, "external"],
     "allowASInOrigin": [False, True],
+    "allowASIn": [0, 2],
     "roleStrict": [False, True],
     "localAddress": [None, ROUTER],
     "keepaliveTime": [None, 7],

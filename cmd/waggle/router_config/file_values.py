@@ -27,6 +27,7 @@ _KEYS = {
     "local_asn": "localASN",
     "enforce_first_as": "enforceFirstAS",
     "allowas_in_origin": "allowASInOrigin",
+    "allowas_in": "allowASIn",
 }
 """Keys of the file that are not the field's name in camel case."""
 

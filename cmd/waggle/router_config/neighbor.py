@@ -102,6 +102,8 @@ class Neighbor(Value, frozen=True):
     """See `speaker.api.PeerSettings`."""
     allowas_in_origin: bool = msgspec.field(name="allowASInOrigin", default=False)
     """See `speaker.api.PeerSettings`."""
+    allowas_in: int = msgspec.field(name="allowASIn", default=0)
+    """See `speaker.api.PeerSettings`."""
     maximum_prefixes: tuple[Limit, ...] = ()
     ebgp_multihop: int = msgspec.field(name="ebgpMultihop", default=1)
     ttl_security: int = 0
@@ -153,6 +155,7 @@ class Neighbor(Value, frozen=True):
             "role_strict": self.role_strict,
             "enforce_first_as": self.enforce_first_as,
             "allowas_in_origin": self.allowas_in_origin,
+            "allowas_in": self.allowas_in,
             "maximum_prefixes": tuple(limit.settings() for limit in self.maximum_prefixes),
             "ebgp_multihop": self.ebgp_multihop,
             "ttl_security": self.ttl_security,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
@@ -29,6 +30,7 @@ from speaker.api import BfdProfile
 
 PIECES_OF_NEIGHBOR: Final = 5
 """Pieces of a slice for one neighbour."""
+_allow_as_in: Final = operator.attrgetter("allow_as_in")
 
 
 class MergedNeighbor(NamedTuple):
@@ -54,6 +56,8 @@ class MergedNeighbor(NamedTuple):
     """The password that is a field of an object."""
     allowas_in_origin: bool = False
     """Whether routes that end with the own AS are accepted."""
+    allowas_in: int = 0
+    """How often the own AS may be in the AS path of an accepted route."""
     redistributed: tuple[tuple[ObjectRef, RedistributedPart], ...] = ()
     """The routes of the kernel that each object advertises to it."""
     kernel_routes: tuple[tuple[ObjectRef, Mapping[Prefix, Attributes]], ...] = ()
@@ -204,6 +208,8 @@ def _neighbor(
     families = frozenset[str]().union(*(settings.families for settings in different))
     exporting = parts if "unicast" in families else ()
     origins = refs(parts)
+    own_as: set[str] = set(map(_allow_as_in, different))
+    allowas_in = max(map(int, filter(str.isdecimal, own_as)), default=0)
     return MergedNeighbor(
         first.key,
         session,
@@ -217,7 +223,8 @@ def _neighbor(
         tuple([unit.rules for unit, _ in parts if unit.rules is not None]),
         origins,
         first.settings.password,
-        allowas_in_origin,
+        allowas_in_origin or ("origin" in own_as and not allowas_in),
+        allowas_in,
         (
             *(
                 (unit.ref, part.redistributed)

@@ -62,7 +62,12 @@ class Neighbors:
         findings.errors += exported.errors
         accept = yield from accepted_prefixes(self._unit, spec, key, path, findings, self._pieces)
         settings = NeighborSettings(
-            session, spec.enable_graceful_restart, families, accept, spec.password
+            session,
+            spec.enable_graceful_restart,
+            families,
+            accept,
+            spec.password,
+            spec.allow_as_in,
         )
         routes = self._shared(exported.routes)
         return NeighborPart(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -22,6 +22,7 @@ from speaker.api.secret import Secret
 from speaker.iana import Role
 from speaker.nlri import Family
 
+MAX_ALLOWAS_IN: Final = 10
 AddPathMode = Literal["none", "receive", "send", "both"]
 PeerAs = int | Literal["internal", "external"]
 """A number; 0 is any AS; ``internal`` only our own, ``external`` any other. All but a number are
@@ -113,6 +114,9 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     allowas_in_origin: bool = False
     """Whether a route whose AS path ends with the own AS is no loop: it was originated there, such as
     by another node of the AS behind an external peer (FRR's ``allowas-in origin``)."""
+    allowas_in: int = 0
+    """How often the own AS may be in the AS path of a route that is no loop, 0 to 10 (FRR's
+    ``allowas-in`` with a number)."""
     maximum_prefixes: tuple[MaximumPrefixes, ...] = ()
     ttl_security: int = 0
     """The most hops to the peer, 1 to 254: packets from further away are dropped, and packets are
@@ -170,6 +174,7 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
         check_range(kind, self.name, "ebgp_multihop", self.ebgp_multihop, 1, 255)
         check_range(kind, self.name, "ttl_security", self.ttl_security, 0, 254)
         check_range(kind, self.name, "keep_received", self.keep_received or 0, 0, 2**31 - 1)
+        check_range(kind, self.name, "allowas_in", self.allowas_in, 0, MAX_ALLOWAS_IN)
         if self.ttl_security and self.ebgp_multihop != 1:
             raise InvalidConfig(kind, self.name, "ttl_security", "not together with ebgp_multihop")
         if self.graceful_restart is not None:

@@ -162,7 +162,9 @@ def context_without_session(peer: Peer, kept: EstablishedPeer) -> InboundContext
 
 def _settings_context(peer: Peer) -> SettingsContext:
     return SettingsContext(
-        own_asns=_local_asns(peer), allowas_in_origin=peer.config.allowas_in_origin
+        own_asns=_local_asns(peer),
+        allowas_in_origin=peer.config.allowas_in_origin,
+        allowas_in=peer.config.allowas_in,
     )
 
 

@@ -17,6 +17,7 @@ FIRST: dict[str, Any] = {
     "address": "203.0.113.9",
     "asn": 64950,
     "localASN": 64800,
+    "allowAsIn": "origin",
     "sourceaddress": "203.0.113.1",
     "port": 179,
     "passwordSecret": {"name": "s", "namespace": "frr-k8s-system"},

@@ -21,6 +21,8 @@ SEVERAL: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("dualStackAddressFamily", {}, {"dualStackAddressFamily": True}),
     ("connectTime", {}, {"connectTime": "5s"}),
     ("localASN", {}, {"localASN": 64800}),
+    ("allowAsIn", {"allowAsIn": "none"}, {"allowAsIn": "origin"}),
+    ("allowAsIn", {"allowAsIn": "10"}, {"allowAsIn": "none"}),
     ("password", {}, {"password": "pass-word"}),
     ("password", {"password": "other"}, {"password": "pass-word"}),
     (

@@ -56,6 +56,7 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"role": Role.CUSTOMER, "role_strict": True}, Effect.RESET),
     ({"enforce_first_as": False}, Effect.RESET),
     ({"allowas_in_origin": True}, Effect.RESET),
+    ({"allowas_in": 2}, Effect.RESET),
     ({"maximum_prefixes": (MaximumPrefixes(9),)}, Effect.SOFT),
     ({"passive": True}, Effect.RESET),
     ({"next_hop_ipv4": "10.0.0.9"}, Effect.SOFT),

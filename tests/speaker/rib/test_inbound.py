@@ -17,13 +17,13 @@ from speaker.iana import Role
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST
 from speaker.rib.adj_in import AdjRibIn
-from speaker.rib.inbound import InboundUpdates
+from speaker.rib.inbound import OWN_AS, InboundUpdates
 from speaker.rib.inbound_context import ConnectionContext, SettingsContext, inbound_context
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Source
 from speaker.rib.received_next_hops import MAX_NEXT_HOPS, ReceivedNextHops
 
-OWN, PEER = 65000, 65001
+OWN, PEER, OTHER_OWN = 65000, 65001, 65050
 OWN_ADDRESS = bytes((10, 0, 0, 2))
 SESSION = Negotiated(local_asn=OWN, peer_asn=PEER)
 
@@ -31,7 +31,7 @@ SESSION = Negotiated(local_asn=OWN, peer_asn=PEER)
 class Side:
     """One session's inbound processing with its Adj-RIB-In and a Loc-RIB."""
 
-    def __init__(self, session: Negotiated = SESSION) -> None:
+    def __init__(self, session: Negotiated = SESSION, *, allowas_in: int = 0) -> None:
         source = Source("p", address=bytes((10, 0, 0, 1)), router_id=1, ebgp=session.ebgp)
         self.loc = LocRib()
         self.adj_in = AdjRibIn(
@@ -39,7 +39,11 @@ class Side:
         )
         context = inbound_context(
             session,
-            SettingsContext(own_asns=frozenset({OWN}), allowas_in_origin=False),
+            SettingsContext(
+                own_asns=frozenset({OWN, OTHER_OWN}),
+                allowas_in_origin=False,
+                allowas_in=allowas_in,
+            ),
             ConnectionContext(own_addresses=frozenset({OWN_ADDRESS}), peer_is_local=False),
         )
         self.inbound = InboundUpdates(context, self.adj_in)
@@ -120,6 +124,27 @@ def process_slowly(side: Side, at: int, bodies: list[bytes], errors: Errors) -> 
         side.inbound.process(bodies[at])
     except NotificationError as error:
         errors.append((at, error.code, error.subcode, error.data))
+
+
+@pytest.mark.parametrize(
+    ("path", "least"),
+    [
+        ([PEER, 65002], 0),
+        ([PEER, OWN], 1),
+        ([PEER, OWN, 65002, OWN], 2),
+        ([PEER, OTHER_OWN, OWN], 1),
+        ([PEER, *[OWN] * 11], 11),
+    ],
+)
+def test_a_path_may_have_each_own_as_that_often(path: list[int], least: int) -> None:
+    """FRR counts the AS of the router and that of the session each on its own."""
+    rejected = {}
+    for often in range(11):
+        side = Side(allowas_in=often)
+        side.inbound.process(body(*path))
+        ((_, rejected[often]),) = side.held().values()
+    expected = {often: None if often >= least else OWN_AS for often in range(11)}
+    assert rejected == expected
 
 
 def test_updates_with_equal_attributes_share_a_path() -> None:

@@ -26,7 +26,7 @@ UNRELATED = {
     "peer_long_lived": LongLivedGracefulRestart(()),
 }
 """Negotiated parameters by which no received path is judged."""
-SETTINGS = SettingsContext(own_asns=frozenset(), allowas_in_origin=False)
+SETTINGS = SettingsContext(own_asns=frozenset(), allowas_in_origin=False, allowas_in=0)
 CONNECTION = ConnectionContext(own_addresses=frozenset(), peer_is_local=False)
 VALUES = {
     bool: lambda value: not value,
