@@ -48,8 +48,13 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def active(self) -> bool:
-        """True if an EndpointSlice's endpoint accepts new connections: ready and not terminating."""
-        return self.conditions.ready is not False and not self.conditions.terminating
+        """True if an EndpointSlice's endpoint accepts new connections: if it is ready.
+
+        It is ready while it terminates where the Service publishes addresses that are not ready. One
+        without the condition is ready unless it terminates.
+        """
+        ready = self.conditions.ready
+        return not self.conditions.terminating if ready is None else ready
 
     @property
     def usable(self) -> bool:
