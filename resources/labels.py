@@ -5,11 +5,12 @@ An empty selector selects everything; the meaning of an absent one (None) depend
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -20,6 +21,7 @@ from resources.errors import FieldError, shortened
 from resources.meta import Struct
 
 LabelValue = Annotated[str, Meta(max_length=63, pattern=LABEL_VALUE)]
+Operator: TypeAlias = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
 
 class LabelSelectorRequirement(Struct, frozen=True):
@@ -27,7 +29,7 @@ class LabelSelectorRequirement(Struct, frozen=True):
 
     key: Annotated[str, doc("The label that is looked at.")]
     operator: Annotated[
-        Literal["In", "NotIn", "Exists", "DoesNotExist"],
+        Operator,
         doc(
             "The operator of the label and the values. In: it has one of them. NotIn: it has none of "
             "them, or is absent. Exists and DoesNotExist: it is there or not, with any value."
@@ -253,3 +255,45 @@ def label_value(text: str) -> str:
     if len(plain) > 63:
         plain = f"{plain[:54]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     return plain.strip("-_.")
+
+
+class SelectorTextError(ValueError):
+    """A text is no label selector; ``str()`` is the part that cannot be read."""
+
+
+_REQUIREMENT: Final = re.compile(
+    r"\s*(?P<absent>!?)\s*(?P<key>[^\s,=!()]+)\s*"
+    r"(?:(?P<equal>==?|!=)\s*(?P<value>[^\s,=!()]*)|(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?"
+    r"\s*(?P<end>,|$)"
+)
+
+
+@functools.lru_cache(maxsize=256)
+def parse_selector(text: str) -> LabelSelector:
+    """Return the label selector of a text such as kubectl's ``-l``; an empty one selects everything.
+
+    Raises `SelectorTextError`, also for the operators ``>`` and ``<``, which no LabelSelector has.
+    """
+    requirements: list[LabelSelectorRequirement] = []
+    position, more = 0, bool(text.strip())
+    while more:
+        match = _REQUIREMENT.match(text, position)
+        if match is None:
+            raise SelectorTextError(text[position:])
+        requirements.append(_requirement(match))
+        position, more = match.end(), match["end"] == ","
+    return LabelSelector(match_expressions=tuple(requirements))
+
+
+def _requirement(match: re.Match[str]) -> LabelSelectorRequirement:
+    key = match["key"]
+    operator: Operator = "DoesNotExist" if match["absent"] else "Exists"
+    values: tuple[str, ...] = ()
+    if match["equal"] or match["set"]:
+        operator = "NotIn" if match["equal"] == "!=" or match["set"] == "notin" else "In"
+        given = [match["value"]] if match["equal"] else match["values"].split(",")
+        values = tuple(value.strip() for value in given)
+    valid = not (match["absent"] and values) and is_key(key)
+    if not valid or any(len(v) > 63 or not _LABEL_VALUE.fullmatch(v) for v in values):
+        raise SelectorTextError(match[0])
+    return LabelSelectorRequirement(key=key, operator=operator, values=values)

@@ -27,8 +27,10 @@ class AntreaServiceSource(ServiceSource):
         self,
         service: Service,
         slices: Iterable[EndpointSlice],
+        _snapshot: Snapshot,
         context: NodeContext,
         rules: Sequence[RouteSet],
+        /,
     ) -> Iterator[Contributed]:
         """Yield the addresses of one Service as routes of Antrea."""
         of_service = candidates.of_service(

@@ -157,7 +157,9 @@ def candidates(
         named.update(device.name for device in context.host.devices)
     yield from candidates_of_interfaces(context.host, node, sorted(named))
     known = known_node(t, snapshot, node)
+    labels: Mapping[str, str] = {}
     if known is not None:
+        labels = known.metadata.labels
         yield from candidates_of_pod_networks(known)
     cilium_node = t.of(CILIUM_NODE).get(snapshot, ("", node))
     if cilium_node is not None:
@@ -168,5 +170,5 @@ def candidates(
         if target is None or target.prefix is not None or target.names(ref):
             slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
             yield from candidates_of_service(
-                service_addresses(service, slices, node, dialect.service_options)
+                service_addresses(service, slices, node, labels, dialect.service_options)
             )

@@ -181,7 +181,9 @@ class CiliumDialect(Dialect):
         super().__init__(tables, options)
         of_node = options if isinstance(options, CiliumOptions) else CiliumOptions()
         self.service_options = ServiceOptions(
-            of_node.no_service_endpoints_routable, of_node.legacy_origin_attribute
+            of_node.no_service_endpoints_routable,
+            of_node.legacy_origin_attribute,
+            of_node.service_proxy_name,
         )
         self._node = NodeConfiguration(tables, of_node)
         self.sources: tuple[RouteSource, ...] = (

@@ -66,6 +66,15 @@ class CiliumOptions(RouterIdOptions, ImportOptions, frozen=True):
             flag="--legacy-origin-attribute",
         ),
     ] = False
+    service_proxy_name: Annotated[
+        str,
+        setting(
+            "label service.kubernetes.io/service-proxy-name of the Services that are advertised, as "
+            "Cilium's k8s-service-proxy-name; by default Services without the label are",
+            flag="--service-proxy-name",
+            metavar="NAME",
+        ),
+    ] = ""
     node_address: Annotated[
         tuple[str, ...],
         setting(

@@ -6,36 +6,65 @@ module of a source's name has the contributions of one object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from reconcilers.cilium import interfaces, pod_cidrs, pod_ip_pools, services
+from reconcilers.cilium import exposure, interfaces, pod_cidrs, pod_ip_pools, services
 from reconcilers.cilium.node_facts import known_node
 from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.dialect import EVERYTHING, Contributed, Everything, NodeContext, ServiceSource
 from reconcilers.model import ObjectRef
 from resources.cilium.kinds import CILIUM_NODE, POD_IP_POOL
 from resources.core import EndpointSlice, Service
+from resources.meta import NO_TEXTS
 from resources.tables import Tables
 from statedb import Change, Key, Snapshot, Table
 
 
 class CiliumServiceSource(ServiceSource):
-    """Services with their EndpointSlices; keys are namespace and name."""
+    """Services with their EndpointSlices; keys are namespace and name.
+
+    A changed Node or CiliumNode affects the Services that some nodes serve.
+    """
 
     def __init__(self, tables: Tables, options: services.ServiceOptions) -> None:
         super().__init__(tables)
         self._options = options
+        self._of_some_nodes: set[Key] = set()
+        """The Services of which labels of the node decide whether it serves them."""
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """The tables of Cilium's Services, and of the labels of nodes."""
+        return (*super().tables, self._tables.nodes, self._tables.of(CILIUM_NODE))
+
+    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:
+        """Return the Services that changes of a table of Cilium's affect."""
+        if table is self._tables.services:
+            for change in changes:
+                if not change.deleted and exposure.of_some_nodes(change.row):
+                    self._of_some_nodes.add(change.row.key)
+                else:
+                    self._of_some_nodes.discard(change.row.key)
+        elif table is not self._tables.endpoint_slices:
+            return tuple(self._of_some_nodes)
+        return super().affected(table, changes)
 
     def of_service(
         self,
         service: Service,
         slices: Iterable[EndpointSlice],
+        snapshot: Snapshot,
         context: NodeContext,
         rules: Sequence[RouteSet],
+        /,
     ) -> Iterator[Contributed]:
         """Yield what the route source of Services has of one: addresses that Advertisements select."""
-        addresses = services.service_addresses(service, slices, context.node, self._options)
+        labels: Mapping[str, str] = NO_TEXTS
+        if exposure.of_some_nodes(service):
+            node = known_node(self._tables, snapshot, context.node)
+            labels = NO_TEXTS if node is None else node.metadata.labels
+        addresses = services.service_addresses(service, slices, context.node, labels, self._options)
         for route_set in rules:
             yield from services.contributions(addresses, route_set)
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from reconcilers.cilium import sessions
+from reconcilers.cilium.exposure import of_some_nodes
+from reconcilers.cilium.node_facts import known_node
 from reconcilers.cilium.reported_sessions import reported
 from reconcilers.cilium.route_sets import RouteSet, route_set
 from reconcilers.cilium.services import (
@@ -42,6 +44,7 @@ class RouteSetServiceStatuses:
     """The route sets of all peers, and by each of them the nodes with an established session."""
 
     def __init__(self, dialect: CiliumDialect, snapshot: Snapshot) -> None:
+        self._tables, self._snapshot = dialect.tables, snapshot
         rows = dialect.tables.of(PEER_CONFIG).all(snapshot)
         self._peer_configs = {row.metadata.name: row for row in rows}
         self._advertisements: list[CiliumBGPAdvertisement] = []
@@ -86,7 +89,7 @@ class RouteSetServiceStatuses:
 
     def selected(self, service: Service) -> tuple[str, ...]:
         """Return a Service's addresses that a CiliumBGPAdvertisement of any peer selects."""
-        of_service = service_addresses(service, (), _ANY_NODE, _OPTIONS)
+        of_service = service_addresses(service, (), _ANY_NODE, None, _OPTIONS)
         routes = dict.fromkeys(
             route
             for rules, _ in self._sessions.values()
@@ -106,14 +109,29 @@ class RouteSetServiceStatuses:
     def _advertised(
         self, service: Service, slices: Sequence[EndpointSlice]
     ) -> Iterator[tuple[Family, bytes]]:
-        with_endpoint = {e.node_name for piece in slices for e in piece.endpoints if e.node_name}
-        for node in (_ANY_NODE, *sorted(with_endpoint)):
-            of_node = service_addresses(service, slices, node, _OPTIONS)
+        for node, labels in self._nodes_serving(service, slices):
+            of_node = service_addresses(service, slices, node, labels, _OPTIONS)
             for rules, nodes in self._sessions.values():
                 if families := nodes.get(node):
                     for route in selected_addresses(of_node, rules):
                         if str(route[0]) in families:
                             yield route
+
+    def _nodes_serving(
+        self, service: Service, slices: Sequence[EndpointSlice]
+    ) -> Iterator[tuple[str, Mapping[str, str] | None]]:
+        """Yield nodes that may advertise a Service differently, with labels if these decide."""
+        if of_some_nodes(service):
+            for name in dict.fromkeys(
+                name for _, nodes in self._sessions.values() for name in nodes
+            ):
+                node = known_node(self._tables, self._snapshot, name)
+                if node is not None:
+                    yield name, node.metadata.labels
+            return
+        with_endpoint = {e.node_name for piece in slices for e in piece.endpoints if e.node_name}
+        for name in (_ANY_NODE, *sorted(with_endpoint)):
+            yield name, None
 
 
 def _text(route: tuple[Family, bytes]) -> str:

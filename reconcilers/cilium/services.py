@@ -12,13 +12,14 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from reconcilers.cilium.exposure import CLUSTER_IP, not_served, type_not_served
 from reconcilers.cilium.route_sets import AdvertisementEntry, RouteSet
 from reconcilers.dialect import Contributed, ServiceAddress
 from reconcilers.dialect.join import united
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
 from reconcilers.prefixes import aggregate, covered, host_route
 from resources.core import EndpointSlice, Service
-from resources.core.service import EXTERNAL_IPS, HEADLESS, INGRESS, LOAD_BALANCER
+from resources.core.service import EXTERNAL_IPS, INGRESS, LOAD_BALANCER
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 ADVERTISEMENT_TYPE = "Service"
@@ -42,6 +43,8 @@ class ServiceOptions(NamedTuple):
     """True to advertise a Service with traffic policy Cluster and without any endpoint."""
     legacy_origin_attribute: bool = False
     """True if LoadBalancer addresses have ORIGIN INCOMPLETE."""
+    proxy_name: str = ""
+    """The label `reconcilers.cilium.exposure.PROXY_NAME` of the Services that Cilium serves."""
 
 
 class AddressGroup(NamedTuple):
@@ -173,28 +176,33 @@ def _groups(
 
 
 def service_addresses(
-    service: Service, slices: Iterable[EndpointSlice], node: str, options: ServiceOptions
+    service: Service,
+    slices: Iterable[EndpointSlice],
+    node: str,
+    labels: Mapping[str, str] | None,
+    options: ServiceOptions,
 ) -> ServiceAddresses:
-    """Return a Service's addresses by type, as Cilium has them; ``slices`` are EndpointSlices."""
+    """Return a Service's addresses by type, as Cilium has them; ``slices`` are EndpointSlices.
+
+    ``labels`` are the node's, for a Service that some nodes serve (`exposure.not_served`).
+    """
     meta, spec = service.metadata, service.spec
     pieces = list(slices)
     endpoints = _Endpoints(pieces, node, options.no_service_endpoints_routable)
-    balancer: _Reason = None
-    inside: _Reason = None
-    outside: _Reason = None
+    outside = not_served(service, labels, options.proxy_name)
+    balancer = outside or type_not_served(service, LOAD_BALANCER)
+    inside = outside or type_not_served(service, CLUSTER_IP)
     if spec.type != LOAD_BALANCER:
         balancer = ("NotLoadBalancer", f"it is of type {spec.type}")
     elif spec.load_balancer_class not in (None, LOAD_BALANCER_CLASS):
         balancer = ("LoadBalancerClass", f"its class is {spec.load_balancer_class}")
-    if spec.cluster_ip == HEADLESS:
-        inside = ("Headless", "it is headless: it has no cluster IP")
     if spec.type == "ExternalName":
         balancer = inside = outside = ("ExternalName", "it is a name, and nothing forwards to it")
     proxied = spec.type == LOAD_BALANCER and _proxied(service, pieces)
     external, internal = spec.external_traffic_policy, spec.internal_traffic_policy
     groups = _groups(
         "LoadBalancerIP",
-        service.load_balancer_addresses,
+        service.load_balancer_vips,
         external,
         balancer,
         None if proxied else endpoints,

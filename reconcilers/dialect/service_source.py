@@ -70,14 +70,16 @@ class ServiceSource(ABC):
         if service is None:
             return
         slices = self._tables.endpoint_slices.find(snapshot, BY_SERVICE, key)
-        yield from self.of_service(service, slices, context, rules)
+        yield from self.of_service(service, slices, snapshot, context, rules)
 
     @abstractmethod
     def of_service(
         self,
         service: Service,
         slices: Iterable[EndpointSlice],
+        snapshot: Snapshot,
         context: NodeContext,
         rules: Sequence[Any],
+        /,
     ) -> Iterator[Contributed | Rejected]:
         """Yield what one Service contributes to route sets with any dialect's rules."""

@@ -10,6 +10,7 @@ from reconcilers.metallb.advertisement_rules import PeerRules
 from reconcilers.metallb.services import contributions, service_state
 from resources.core import EndpointSlice, Service
 from resources.tables import Tables
+from statedb import Snapshot
 
 
 def rules_of(route_set: RouteSet | None) -> PeerRules | None:
@@ -31,8 +32,10 @@ class MetalLBServiceSource(ServiceSource):
         self,
         service: Service,
         slices: Iterable[EndpointSlice],
+        _snapshot: Snapshot,
         context: NodeContext,
         rules: Sequence[RouteSet],
+        /,
     ) -> Iterator[Contributed | Rejected]:
         """Yield what MetalLB's route source has of one Service: its addresses, or their aggregates."""
         translated = [

@@ -15,6 +15,7 @@ from resources.meta import Resource, Struct
 TrafficPolicy = Literal["Cluster", "Local"]
 HEADLESS = "None"
 LOAD_BALANCER: Final = "LoadBalancer"
+VIP: Final = "VIP"
 INGRESS: Final = "status.loadBalancer.ingress"
 EXTERNAL_IPS: Final = "spec.externalIPs"
 """The fields in which a Service names addresses; ClusterIPs are assigned to it."""
@@ -42,6 +43,8 @@ class LoadBalancerIngress(Struct, frozen=True):
 
     ip: str = ""
     hostname: str = ""
+    ip_mode: str | None = None
+    """``VIP``, as without one: packets to the address reach the nodes; ``Proxy``: they do not."""
 
 
 class LoadBalancerStatus(Struct, frozen=True):
@@ -85,6 +88,13 @@ class Service(Resource, frozen=True):
         if not given:
             return ()
         return tuple(map(without_leading_zeros, [ingress.ip for ingress in given if ingress.ip]))
+
+    @property
+    def load_balancer_vips(self) -> tuple[str, ...]:
+        """The Service's addresses at load balancers of which packets reach the nodes."""
+        given = self.status.load_balancer.ingress
+        vips = [item.ip for item in given if item.ip and item.ip_mode in (None, VIP)]
+        return tuple(map(without_leading_zeros, vips))
 
 
 def service_errors(service: Service) -> Iterator[FieldError]:

@@ -10,6 +10,8 @@ from resources.labels import (
     LabelSelector,
     LabelSelectorRequirement,
     SelectorIndex,
+    SelectorTextError,
+    parse_selector,
     strict_selector_errors,
 )
 
@@ -116,3 +118,44 @@ def test_a_mismatch_names_what_is_wanted_and_what_is_there(
     selector = LabelSelector(match_labels={"app": "web"}, match_expressions=(zone, off))
     assert selector.mismatch(labels) == (wanted, present, count)
     assert selector.mismatch({"app": "web", "zone": "a"}) is None
+
+
+@given(_SELECTORS, _LABELS)
+def test_a_selector_is_read_from_its_text(selector: LabelSelector, labels: dict[str, str]) -> None:
+    text = selector.text if selector.keys else ""
+    assert parse_selector(text).matches(labels) == selector.matches(labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("a", "a"),
+        (" ! a ", "!a"),
+        ("a==b , c != d", "a in (b),c notin (d)"),
+        ("example.com/a in(x, y)", "example.com/a in (x,y)"),
+        ("a=", "a in ()"),
+        ("in,notin", "in,notin"),
+    ],
+)
+def test_a_text_has_kubectl_s_forms(text: str, canonical: str) -> None:
+    assert parse_selector(text).text == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        ("a,", ""),
+        (",a", ",a"),
+        ("a b", "a b"),
+        ("ok,a in b", "a in b"),
+        ("a in (b", "a in (b"),
+        ("!a=b", "!a=b"),
+        ("a > 1", "a > 1"),
+        ("-a=b", "-a=b"),
+        ("a=-b", "a=-b"),
+    ],
+)
+def test_a_text_that_is_no_selector_is_an_error_with_the_part(text: str, unread: str) -> None:
+    with pytest.raises(SelectorTextError) as error:
+        parse_selector(text)
+    assert str(error.value) == unread

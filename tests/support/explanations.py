@@ -40,7 +40,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "FamilyNotConfigured": f"the session has no family {FAMILY}",
     "FamilyNotEnabled": f"the node has no pod CIDR and InternalIP of {FAMILY}",
-    "Headless": "it is headless: it has no cluster IP",
+    "Headless": "it is headless: nothing forwards to its addresses",
     "InterfaceDown": r"interface \S+ is switched off",
     "LoadBalancerClass": "its class is other, and --metallb-class is none",
     "LocalPreferenceConflict": r"\S+ gives it local preference \d+, and \S+ \d+",
@@ -74,6 +74,8 @@ SENTENCES: Final[Mapping[str, str]] = {
     "NotAdvertisable": r"\S+ is an? [\w-]+ address",
     "NotAdvertised": rf"{OBJECT} advertises (?:nothing|\w+(?:, \w+)*), and not \w+",
     "NotAssigned": "it is assigned to no node",
+    "NotExposed": r"its annotation \S+ (?:\(.*\) does not select the node|is \w+)"
+    r"|another proxy serves it: .+",
     "NotInAllowList": r"no object allows it towards \S+ \(toAdvertise\.allowed\)",
     "NotLoadBalancer": r"it is of type \w+",
     "NotOwner": (

@@ -114,7 +114,16 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
         "the Service is of the class of another load balancer",
         "remove `loadBalancerClass`, or choose this one",
     ),
-    ("Headless", "the Service is headless: it has no cluster IP", "advertise another type"),
+    (
+        "Headless",
+        "the Service is headless: nothing forwards to its addresses",
+        "give it a cluster IP",
+    ),
+    (
+        "NotExposed",
+        "a label or annotation of the Service keeps Cilium from forwarding to the address on the node",
+        "change the label or annotation in WHY, or the label of the node",
+    ),
     ("ExternalName", "the Service is a name, and nothing forwards to it", "use another type"),
     (
         "NoAddress",

@@ -259,6 +259,25 @@ def test_a_service_with_local_endpoints_is_advertised_by_their_nodes_alone(tmp_p
     run(tmp_path, server, scenario, **CILIUM)
 
 
+def test_a_service_of_some_nodes_is_advertised_by_these_alone(tmp_path: Path) -> None:
+    server = of_cilium()
+    label = "service.cilium.io/node"
+    value = service("web", "198.51.100.7", expose="true")
+    value["metadata"]["annotations"] = {label: "blue"}
+    server.put(value)
+    for name, color in (("a", "red"), ("b", "blue")):
+        metadata = {"name": name, "labels": {label: color}}
+        server.put({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+    server.put(node_config("a", "established", "ipv4"))
+
+    async def scenario(_: Hive) -> None:
+        await until(lambda: events(server) == [MISSING])
+        server.put(node_config("b", "established", "ipv4"))
+        await until(lambda: events(server) == [MISSING, ADVERTISED])
+
+    run(tmp_path, server, scenario, **CILIUM)
+
+
 def test_an_address_within_a_prefix_of_an_frrconfiguration(tmp_path: Path) -> None:
     server = ApiServer([*KINDS, FRR_CONFIGURATION, BGP_SESSION_STATE])
     namespace = {"namespace": "frr-k8s-system"}

@@ -65,6 +65,9 @@ NONE6 = {**HERE6, "endpoints": []}
         ([AWAY4, HERE6], IPV6),
         ([AWAY4, AWAY6], []),
         ([endpoint_slice("e4", "s", terminating=True), HERE6], IPV6),
+        ([endpoint_slice("e4", "s", ready=False, serving=True, terminating=True), HERE6], IPV6),
+        # The Service publishes addresses that are not ready: Cilium and kube-proxy forward to them.
+        ([endpoint_slice("e4", "s", ready=True, terminating=True), HERE6], IPV4 + IPV6),
     ],
 )
 def test_with_policy_local_each_family_requires_an_endpoint_of_its_own(

@@ -54,8 +54,8 @@ ROLES = {"options", "dialect", "compile_node", "route_sets", "route_sources"} | 
 """The files, or packages, that every dialect has by these names, if it has them."""
 OWN_FILES = {
     "antrea": "",
-    "cilium": "bfd default_router_id instances interfaces node_configs node_errors node_status "
-    "peer_ends pod_cidrs pod_ip_pools router_ids sessions v1/annotations v1/names",
+    "cilium": "bfd default_router_id exposure instances interfaces node_configs node_errors "
+    "node_status peer_ends pod_cidrs pod_ip_pools router_ids sessions v1/annotations v1/names",
     "frrk8s": "blocked claim_table claims configuration_text exports field_values "
     "isolation/isolated_objects isolation/joint_relations isolation/order isolation/references "
     "kernel_routes last_good merge/merger merge/union one_object/neighbors one_object/routers "
