@@ -6,7 +6,8 @@ keep their settings, and are advertised the prefixes of their family.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from reconcilers.ovnk import evpn
 from reconcilers.ovnk.attached_networks import DEFAULT, Network, is_default_vrf
 from reconcilers.ovnk.errors import ConfigurationError
 from reconcilers.ovnk.generated_text import Section, raw_config
-from reconcilers.ovnk.node_next_hops import NextHops, has_dpu, next_hops, uplink_next_hops
+from reconcilers.ovnk.node_next_hops import NextHops, next_hops
 from reconcilers.ovnk.node_prefixes import OfNode, is_active, network_prefixes
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.ovnk.parsed_annotation import parsed_annotation
@@ -65,9 +66,8 @@ class NodeValues(NamedTuple):
     """Networks on the node."""
     union: tuple[str, ...]
     own: tuple[str, ...]
-    next_hops: NextHops
-    uplink_next_hops: Mapping[str, NextHops]
-    """By VRF of networks with an Uplink, on a node with a DPU."""
+    next_hops: Callable[[Network | None], NextHops]
+    """Of the routers in the VRF of a network."""
     vtep_prefixes: tuple[str, ...]
     vtep_receive: tuple[PrefixSelector, ...]
 
@@ -79,21 +79,20 @@ def generate(
 
     ``typed``: EVPN is in fields, not in the text.
     """
-    values = _values(advertised, node, given, options)
+    name, labels = node.metadata.name, node.metadata.labels
+    sources = [source for source in advertised.sources if source.spec.node_selector.matches(labels)]
+    values = _values(advertised, node, given, options, addressed=bool(sources))
     if values is None:
         return ()
-    name, labels = node.metadata.name, node.metadata.labels
     auto = advertised.target == AUTO
     of_sources: list[OfSource] = []
     matched: set[str] = set()
-    for source in advertised.sources:
-        if not source.spec.node_selector.matches(labels):
-            continue
+    for source in sources:
         generated = _Source(advertised, values, source, typed=typed)
         spec = generated.spec()
         matched |= generated.matched
         if not spec.bgp.routers and not spec.raw.raw_config:
-            if auto and _has_inactive(source, advertised, values):
+            if auto and _is_of_inactive_networks(source, advertised, values):
                 continue
             where = f'FRRConfiguration "{source.metadata.name}" selected for node "{name}"'
             target = advertised.target or DEFAULT
@@ -114,9 +113,12 @@ def generate(
 
 
 def _values(
-    advertised: Advertised, node: Node, given: OfNode, options: OvnkOptions
+    advertised: Advertised, node: Node, given: OfNode, options: OvnkOptions, *, addressed: bool
 ) -> NodeValues | None:
-    """Return what is advertised from a node, or None for nothing."""
+    """Return what is advertised from a node, or None for nothing.
+
+    ``addressed``: with the node's addresses, which a node without sources needs not have.
+    """
     vteps = vtep_addresses(advertised, node)
     networks = tuple(
         network for network in advertised.networks if is_active(network, node, given, options)
@@ -127,33 +129,37 @@ def _values(
     union = tuple(sorted({prefix for of_network in prefixes.values() for prefix in of_network}))
     if not union:
         return None
-    own = tuple(own_address for own_address in _own_addresses(node) if own_address is not None)
+    addresses_of_node = _own_addresses(node) if addressed else ()
+    own = tuple(own_address for own_address in addresses_of_node if own_address is not None)
     used = sorted(
         {network.evpn.vtep for network in networks if network.is_evpn and network.evpn is not None}
     )
     addresses = [address for name in used for address in vteps.get(name, ())]
     hosts = sorted({f"{address}/{128 if ':' in address else 32}" for address in addresses})
-    received = [vtep for name in used for vtep in advertised.vteps[name]]
+    received = {vtep for name in used for vtep in advertised.vteps[name]}
     return NodeValues(
         prefixes,
         networks,
         union,
         own,
-        next_hops(node, options),
-        {
-            network.vrf: uplink_next_hops(network, node, given)
-            for network in networks
-            if network.uplink and has_dpu(node, options)
-        },
+        functools.partial(next_hops, node=node, given=given, options=options),
         tuple(hosts),
-        tuple(dict.fromkeys(received)) if hosts else (),
+        tuple(sorted(received, key=lambda vtep: vtep.prefix)) if hosts else (),
     )
 
 
-def _has_inactive(source: FRRConfiguration, advertised: Advertised, values: NodeValues) -> bool:
-    """True if a source has a router of a network that is not on the node."""
-    vrfs = {network.vrf for network in advertised.networks if network not in values.networks}
-    return any(router.vrf in vrfs for router in source.spec.bgp.routers)
+def _is_of_inactive_networks(
+    source: FRRConfiguration, advertised: Advertised, values: NodeValues
+) -> bool:
+    """True if a source has routers of selected networks, and none of these networks is on the node."""
+    vrfs = {_network_vrf(router) for router in source.spec.bgp.routers}
+    active = {network.vrf for network in values.networks}
+    return not vrfs.isdisjoint(advertised.vrfs) and vrfs.isdisjoint(active)
+
+
+def _network_vrf(router: Router) -> str:
+    """Return the VRF of a router, by the name that it has as the VRF of a network."""
+    return DEFAULT if is_default_vrf(router.vrf) else router.vrf
 
 
 def _hostname(node: Node) -> str:
@@ -200,21 +206,20 @@ class _Source:
             prefixes = self._prefixes(router)
             if prefixes is None:
                 continue
-            copied = self._copied(router, prefixes)
-            if not copied.neighbors and not self._is_ip_vrf(router):
-                continue
-            if copied.neighbors:
-                vrf = "" if is_default_vrf(router.vrf) else router.vrf
-                sections.append(Section(vrf, router.asn, copied.neighbors))
             self._match(router)
+            copied = self._copied(router, prefixes)
+            if not copied.neighbors:
+                continue
+            vrf = "" if is_default_vrf(router.vrf) else router.vrf
+            sections.append(Section(vrf, router.asn, copied.neighbors))
             routers += self._with_imports(copied)
         raw = raw_config(sections)
         if self._evpn:
-            base = self._base()
-            added = evpn.Evpn(self._evpn, base, self._source.spec.bgp.routers, routers, sections)
+            of_source, vrfs = self._source.spec.bgp.routers, self._vrfs_of_sources()
+            added = evpn.Evpn(self._evpn, self._base(), of_source, vrfs, routers, sections)
             self.matched |= added.matched
             routers += added.ip_vrf_routers(self._values.prefixes)
-            if base is not None and self._values.vtep_prefixes:
+            if self._values.vtep_prefixes:
                 routers += self._underlay(routers)
             if self._typed:
                 routers = added.typed(routers)
@@ -231,7 +236,7 @@ class _Source:
         target, values = self._advertised.target, self._values
         default = is_default_vrf(router.vrf)
         if target == AUTO:
-            network = self._networks.get(DEFAULT if default else router.vrf)
+            network = self._networks.get(_network_vrf(router))
             allowed = None if network is None else values.prefixes[network.name]
         else:
             matches = default if not target else router.vrf == target
@@ -242,15 +247,15 @@ class _Source:
 
     def _match(self, router: Router) -> None:
         if self._advertised.target == AUTO:
-            self.matched.add(
-                self._networks[DEFAULT if is_default_vrf(router.vrf) else router.vrf].name
-            )
+            self.matched.add(self._networks[_network_vrf(router)].name)
         else:
             self.matched.update(self._values.prefixes)
 
-    def _is_ip_vrf(self, router: Router) -> bool:
-        network = self._networks.get(router.vrf)
-        return network in self._evpn and evpn.has_ip_vrf(network)
+    def _vrfs_of_sources(self) -> set[str]:
+        """Return the VRFs that some selected source has a router of, for whatever node."""
+        return {
+            router.vrf for source in self._advertised.sources for router in source.spec.bgp.routers
+        }
 
     def _copied(self, router: Router, prefixes: tuple[str, ...]) -> Router:
         neighbors = self._neighbors(router, prefixes)
@@ -258,10 +263,13 @@ class _Source:
 
     def _neighbors(self, router: Router, prefixes: Sequence[str]) -> tuple[Neighbor, ...]:
         """Return the neighbours of a router that are advertised some prefix."""
+        next_hops = self._values.next_hops(self._networks.get(_network_vrf(router)))
+        underlay = is_default_vrf(router.vrf) and bool(self._evpn)
         return tuple(
             copied
             for neighbor in self._checked(router)
-            if (copied := self._neighbor(neighbor, prefixes, router.vrf)) is not None
+            if (copied := self._neighbor(neighbor, prefixes, next_hops, underlay=underlay))
+            is not None
         )
 
     def _checked(self, router: Router) -> Iterable[Neighbor]:
@@ -280,36 +288,31 @@ class _Source:
             if comparable_address(neighbor.address) not in self._values.own
         )
 
-    def _neighbor(self, neighbor: Neighbor, prefixes: Sequence[str], vrf: str) -> Neighbor | None:
+    def _neighbor(
+        self, neighbor: Neighbor, prefixes: Sequence[str], next_hops: NextHops, *, underlay: bool
+    ) -> Neighbor | None:
         if neighbor.address:
             colon = ":" in neighbor.address
             prefixes = [prefix for prefix in prefixes if (":" in prefix) is colon]
         if not prefixes:
             return None
         allowed = AllowedOut(prefixes=tuple(prefixes))
-        sent = Advertise(allowed=allowed, next_hop=self._next_hop(neighbor, vrf))
-        received = self._received(neighbor, underlay=is_default_vrf(vrf))
-        return replace(neighbor, to_advertise=sent, to_receive=received)
-
-    def _next_hop(self, neighbor: Neighbor, vrf: str) -> NextHop:
-        values = self._values
-        ipv4, ipv6 = values.uplink_next_hops.get(vrf, values.next_hops)
+        ipv4, ipv6 = next_hops
         if neighbor.address:
             ipv4, ipv6 = (None, ipv6) if ":" in neighbor.address else (ipv4, None)
-        return NextHop(ipv4=ipv4, ipv6=ipv6)
+        sent = Advertise(allowed=allowed, next_hop=NextHop(ipv4=ipv4, ipv6=ipv6))
+        received = self._received(neighbor, underlay=underlay)
+        return replace(neighbor, to_advertise=sent, to_receive=received)
 
     def _received(self, neighbor: Neighbor, *, underlay: bool) -> Receive:
-        received, added = self._advertised.receive, list[PrefixSelector]()
-        if underlay and self._evpn:
-            added = [*self._values.vtep_receive]
         receive = neighbor.to_receive
-        if received:
-            selectors = _of_family(received, neighbor)
-            receive = Receive(allowed=AllowedIn(prefixes=tuple(selectors)))
-        if added and receive.allowed.mode != "all":
-            more = _of_family(added, neighbor)
+        pods = _of_family(self._advertised.receive, neighbor)
+        if pods:
+            receive = Receive(allowed=AllowedIn(prefixes=tuple(pods)))
+        vteps = _of_family(self._values.vtep_receive, neighbor) if underlay else []
+        if vteps and receive.allowed.mode != "all":
             kept = receive.allowed.prefixes
-            prefixes = (*kept, *(prefix for prefix in more if prefix not in kept))
+            prefixes = (*kept, *(prefix for prefix in vteps if prefix not in kept))
             receive = Receive(allowed=replace(receive.allowed, prefixes=prefixes))
         return receive
 
@@ -317,7 +320,7 @@ class _Source:
         """Return a router with imports of the VRFs of all networks, and routers that import its VRF."""
         if self._advertised.target == AUTO:
             return [router]
-        own = DEFAULT if is_default_vrf(router.vrf) else router.vrf
+        own = _network_vrf(router)
         vrfs = [vrf for vrf in self._advertised.vrfs if vrf != own]
         known = {imported.vrf for imported in router.imports}
         imports = (*router.imports, *(Import(vrf=vrf) for vrf in vrfs if vrf not in known))
@@ -336,9 +339,7 @@ class _Source:
         """Return the router of the default VRF of which the underlay of EVPN is made."""
         for router in self._source.spec.bgp.routers:
             if is_default_vrf(router.vrf):
-                neighbors = tuple(self._checked(router))
-                if neighbors:
-                    return replace(router, neighbors=neighbors)
+                return replace(router, neighbors=tuple(self._checked(router)))
         return None
 
     def _underlay(self, routers: Iterable[Router]) -> list[Router]:

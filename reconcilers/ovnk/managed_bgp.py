@@ -115,12 +115,16 @@ def with_label(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def _addresses(node: Node) -> Iterable[str]:
+    """Return the first internal address of each family: a node has one session with each other."""
+    by_family: dict[bool, str] = {}
     for address in node.status.addresses:
         if address.type == "InternalIP":
             try:
-                yield canonical_address(address.address)
+                internal = canonical_address(address.address)
             except ValueError:
                 continue
+            by_family.setdefault(":" in internal, internal)
+    return by_family.values()
 
 
 def _advertisements(name: str, selector: NetworkSelector) -> RouteAdvertisements:

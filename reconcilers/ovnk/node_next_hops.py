@@ -21,13 +21,22 @@ NextHops: TypeAlias = tuple[str | None, str | None]
 """IPv4 and IPv6; None is the address of the session."""
 
 
-def next_hops(node: Node, options: OvnkOptions) -> NextHops:
-    """Return the next hops that a node advertises for OVN-Kubernetes: its DPU's, if it has one.
+def next_hops(
+    network: Network | None, *, node: Node, given: OfNode, options: OvnkOptions
+) -> NextHops:
+    """Return the next hops that a node advertises in the VRF of a network: its DPU's, if it has one.
 
-    Raises `ConfigurationError` and `ConfigurationPending`.
+    ``network`` is None where the VRF is that of no selected network. Raises `ConfigurationError` and
+    `ConfigurationPending`.
     """
-    if not has_dpu(node, options):
+    if options.gateway_mode != "shared" or DPU_HOST not in node.metadata.labels:
         return None, None
+    if network is not None and network.uplink:
+        return _uplink_next_hops(network.uplink, node, given)
+    return _gateway_next_hops(node)
+
+
+def _gateway_next_hops(node: Node) -> NextHops:
     if not node.metadata.annotations.get(node_annotations.CHASSIS):
         raise _missing(node, node_annotations.CHASSIS)
     addresses = parsed_annotation(
@@ -35,23 +44,17 @@ def next_hops(node: Node, options: OvnkOptions) -> NextHops:
     )
     if addresses is None:
         raise _missing(node, node_annotations.GATEWAY)
+    if not addresses:
+        where = f"annotation {node_annotations.GATEWAY} of node {node.metadata.name}"
+        raise ConfigurationError(f"{where} has no address, the next hop of its DPU")
     return _last_of_family(addresses)
 
 
-def has_dpu(node: Node, options: OvnkOptions) -> bool:
-    """True if a DPU forwards the traffic of a node, whose addresses are its next hops."""
-    return options.gateway_mode == "shared" and DPU_HOST in node.metadata.labels
-
-
-def uplink_next_hops(network: Network, node: Node, given: OfNode) -> NextHops:
-    """Return the next hops of a network with an Uplink on a node with a DPU.
-
-    Raises `ConfigurationError` and `ConfigurationPending`.
-    """
-    state = given.uplinks.get(network.uplink)
+def _uplink_next_hops(uplink: str, node: Node, given: OfNode) -> NextHops:
+    state = given.uplinks.get(uplink)
     if state is None or not state.is_ready:
         where = f"node {node.metadata.name}"
-        raise ConfigurationPending(f"the UplinkState of {network.uplink} on {where} is not ready")
+        raise ConfigurationPending(f"the UplinkState of {uplink} on {where} is not ready")
     addresses = []
     for text in state.status.ip_addresses:
         try:
@@ -59,6 +62,8 @@ def uplink_next_hops(network: Network, node: Node, given: OfNode) -> NextHops:
         except ValueError:
             text = f"UplinkState {state.metadata.name}: {shortened(text)} is not an address"
             raise ConfigurationError(text) from None
+    if not addresses:
+        raise ConfigurationError(f"UplinkState {state.metadata.name} has no address, the next hop")
     return _last_of_family(addresses)
 
 

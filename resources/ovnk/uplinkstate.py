@@ -40,8 +40,6 @@ class UplinkState(Resource, frozen=True):
 
     @property
     def is_ready(self) -> bool:
-        """True if the host's data in the UplinkState are complete."""
-        return any(
-            condition.type == "HostDataReady" and condition.status == "True"
-            for condition in self.status.conditions
-        )
+        """True if the UplinkState is complete: resolved, or with the host's data alone."""
+        statuses = {condition.type: condition.status for condition in self.status.conditions}
+        return statuses.get("Resolved", statuses.get("HostDataReady")) == "True"

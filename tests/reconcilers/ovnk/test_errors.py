@@ -69,6 +69,14 @@ def dpu(name: str, text: str) -> Cluster:
     return Cluster(w1, source(), advertisements(), gateway_mode="shared")
 
 
+def gateway(*addresses: str) -> Cluster:
+    """Return a cluster with a node whose DPU has these addresses."""
+    w1 = annotated("node-chassis-id", "c", **{"dpu-host": ""})
+    text = json.dumps({"default": {"mode": "shared", "ip-addresses": addresses}})
+    w1["metadata"]["annotations"]["k8s.ovn.org/l3-gateway-config"] = text
+    return Cluster(w1, source(), advertisements(), gateway_mode="shared")
+
+
 def uplink(name: str, state: dict[str, Any] | None) -> Cluster:
     """Return a cluster whose network has an Uplink, on a node with a DPU."""
     w1 = annotated("node-chassis-id", "c", **{"dpu-host": ""})
@@ -275,6 +283,24 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
         uplink("leaf", {"ipAddresses": ["10.9.0.1/99"], "conditions": READY}),
         ERROR,
         ["leaf-w1", "10.9.0.1/99"],
+    ),
+    (
+        "25 an uplink that is not resolved",
+        uplink("leaf", {"conditions": [{"type": "Resolved", "status": "False"}, *READY]}),
+        PENDING,
+        ["leaf", "w1"],
+    ),
+    (
+        "25 an uplink without an address",
+        uplink("leaf", {"conditions": READY}),
+        ERROR,
+        ["leaf-w1", "has no address"],
+    ),
+    (
+        "25 a gateway without an address",
+        gateway(),
+        ERROR,
+        ["w1", "k8s.ovn.org/l3-gateway-config", "has no address"],
     ),
     (
         "25 an uplink with a zone",

@@ -5,7 +5,17 @@ from __future__ import annotations
 from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.ovnk.cases import case
-from tests.reconcilers.ovnk.operator_cluster import Cluster, Json
+from tests.reconcilers.ovnk.operator_cluster import (
+    CLUSTER_NETWORKS,
+    DEFAULT_NETWORK,
+    Cluster,
+    Json,
+    advertisements,
+    attachment,
+    node,
+    source,
+)
+from tests.reconcilers.ovnk.test_vteps import vtep
 
 
 def generated(cluster: Cluster) -> dict[str, Json]:
@@ -38,7 +48,7 @@ def test_an_ip_vrf_is_the_layer_3_vni_of_its_router() -> None:
         }
     }
     assert routers[""]["evpn"] == {"advertiseVNIs": "All"}
-    assert [one["addressFamilies"] for one in routers[""]["neighbors"]] == [["unicast", "evpn"]]
+    assert [one["addressFamilies"] for one in routers[""]["neighbors"]] == [["evpn", "unicast"]]
     assert "l2vpn" not in spec["raw"]["rawConfig"]
     assert "neighbor 10.88.0.1 allowas-in origin" in spec["raw"]["rawConfig"]
 
@@ -55,6 +65,35 @@ def test_a_mac_vrf_with_a_route_target_is_a_layer_2_vni() -> None:
     (router,) = spec_of("ovnk-evpn-mac-vrf")["bgp"]["routers"]
     targets = {"importRTs": ["64710:5300"], "exportRTs": ["64710:5300"]}
     assert router["evpn"] == {"advertiseVNIs": "All", "l2vnis": [{"vni": 5300, **targets}]}
+
+
+def test_layer_2_vnis_are_in_the_order_of_their_numbers() -> None:
+    (router,) = spec_of("ovnk-more-evpn-mac-vrfs-in-the-order-of-vnis")["bgp"]["routers"]
+    assert [one["vni"] for one in router["evpn"]["l2vnis"]] == [6500, 6900]
+
+
+def test_a_router_that_only_imports_is_not_that_of_the_underlay() -> None:
+    evpn = {"vtep": "fabric", "ipVRF": {"vni": 5200}}
+    red = attachment("red", "10.61.0.0/16/24", config={"transport": "evpn", "evpn": evpn})
+    neighbors = [{"address": "10.99.0.1", "asn": 64801}]
+    default = {"asn": 64710, "neighbors": [{"address": "10.88.0.1", "asn": 64701}]}
+    of_red = {"asn": 64710, "vrf": "red", "neighbors": neighbors}
+    selectors = [DEFAULT_NETWORK, CLUSTER_NETWORKS]
+    row = advertisements(targetVRF="red", networkSelectors=selectors)
+    subnets = {"default": ["10.180.4.0/23"], "cluster_udn_red": ["10.61.3.0/24"]}
+    objects = (
+        node("w1", subnets),
+        source("spine", default, of_red),
+        red,
+        row,
+        vtep("fabric", "100.72.0.0/24"),
+    )
+    cluster = Cluster(*objects, evpn=True, evpn_form="fields")
+    routers = generated(cluster)["north/spine/w1"]["spec"]["bgp"]["routers"]
+    imports, underlay = (one for one in routers if not one.get("vrf"))
+    assert imports == {"asn": 64710, "imports": [{"vrf": "red"}]}
+    assert underlay["evpn"] == {"advertiseVNIs": "All"}
+    assert [one["addressFamilies"] for one in underlay["neighbors"]] == [["evpn", "unicast"]]
 
 
 def definition(*, evpn: bool) -> Json:

@@ -31,6 +31,13 @@ def cluster(*objects: Json, **options: Any) -> Cluster:  # noqa: ANN401
     return Cluster(*nodes, *objects, cluster_subnets="10.180.0.0/16/24", **chosen)
 
 
+def managed_source(found: Cluster) -> Json:
+    """Return the source that the operator makes."""
+    generated = {one.object.name: one.content for one in found.operate().generated}
+    source: Json = generated["ovnk-managed-bgp"]
+    return source
+
+
 def settle(found: Cluster) -> None:
     """Write until there is nothing left to write."""
     for _ in range(3):
@@ -65,6 +72,16 @@ def test_an_address_with_a_zone_is_no_neighbor() -> None:
     assert [one["address"] for one in of_w1["neighbors"]] == ["10.88.0.12", "10.88.0.13"]
 
 
+def test_the_first_address_of_each_family_is_a_neighbor() -> None:
+    w3 = node("w3", SUBNETS, "10.88.0.13/24")
+    texts = ("10.88.0.13", "192.0.2.13", "2001:db8:88::13", "fd00::13")
+    w3["status"] = {"addresses": [{"type": "InternalIP", "address": text} for text in texts]}
+    found = cluster(managed(), RED, w3, transport="geneve")
+    source = managed_source(found)
+    addresses = [one["address"] for one in source["spec"]["bgp"]["routers"][0]["neighbors"]]
+    assert addresses == ["10.88.0.11", "10.88.0.12", "10.88.0.13", "2001:db8:88::13"]
+
+
 def test_a_network_that_others_route_is_not() -> None:
     found = cluster(managed("Unmanaged"), RED, transport="geneve")
     assert not written(found.write())
@@ -83,10 +100,7 @@ def test_what_people_change_or_delete_is_as_before() -> None:
         assert written(found.write()) == {name}
         settle(found)
         assert found.generated() == before
-    (source,) = (
-        one.content for one in cluster(managed(), RED).operate().generated
-        if one.object.name == "ovnk-managed-bgp"
-    )  # fmt: skip
+    source = managed_source(cluster(managed(), RED))
     source["spec"]["bgp"]["routers"][0]["asn"] = 64513
     found.put(source)
     assert "ovnk-managed-bgp" in written(found.write())
