@@ -51,8 +51,28 @@ def _family(next_hops: NextHopSet, family: int) -> int:
 def normal(next_hops: NextHopSet) -> NextHopSet:
     """Return a set of next hops as the kernel shows its group: sorted, a single one without weight."""
     if len(next_hops) == 1:
-        return (next_hops[0]._replace(weight=1),)
-    return tuple(sorted(set(next_hops)))
+        return (_identity(next_hops[0])._replace(weight=1),)
+    return tuple(sorted(set(map(_identity, next_hops))))
+
+
+def _identity(hop: NextHop) -> NextHop:
+    """Return a next hop without the flag of an IPv6 gateway, which it has only if it `is_hidden`."""
+    return hop._replace(onlink=False) if hop.onlink and len(hop.gateway) == 16 else hop
+
+
+def is_hidden(error: int | None, next_hops: NextHopSet) -> bool:
+    """True if the kernel may have refused an IPv6 gateway because a route covers it.
+
+    Linux looks an IPv6 gateway up, and takes none to which a route by another gateway leads, as that
+    of a fabric which announces the hosts of a network. Its network is known: next hops are resolved
+    before.
+    """
+    return error == errno.EHOSTUNREACH and any(len(hop.gateway) == 16 for hop in next_hops)
+
+
+def on_link(next_hops: NextHopSet) -> NextHopSet:
+    """Return next hops whose IPv6 gateways are used without a look-up."""
+    return tuple(hop._replace(onlink=True) if len(hop.gateway) == 16 else hop for hop in next_hops)
 
 
 class NextHopGroups:
@@ -158,9 +178,9 @@ class NextHopGroups:
         ours = [
             o for o in listed if o.protocol == OBJECT_PROTOCOL and o.id >> 16 == self._base >> 16
         ]
-        self._hops = {(o.hop, o.family): o.id for o in ours if o.hop is not None}
         families = {o.id: o.family for o in ours}
-        self._hop_ids = {o.id: o.hop for o in ours if o.hop is not None}
+        self._hop_ids = {o.id: _identity(o.hop) for o in ours if o.hop is not None}
+        self._hops = {(hop, families[i]): i for i, hop in self._hop_ids.items()}
         actual = {o.id: self._actual(o.members) for o in ours if o.members}
         gone, changed = [], []
         for group in list(self._by_id.values()):
@@ -201,9 +221,17 @@ class NextHopGroups:
         return members
 
     def _create_hop(self, hop: NextHop, family: int) -> int:
-        identifier = self._create(
-            lambda i: route_messages.hop_object(i, OBJECT_PROTOCOL, family, hop)
-        )
+        def create(hop: NextHop) -> int:
+            return self._create(
+                lambda i: route_messages.hop_object(i, OBJECT_PROTOCOL, family, hop)
+            )
+
+        try:
+            identifier = create(hop)
+        except OSError as error:
+            if not is_hidden(error.errno, (hop,)):
+                raise
+            identifier = create(*on_link((hop,)))
         self._hops[hop, family] = identifier
         self._hop_ids[identifier] = hop
         return identifier

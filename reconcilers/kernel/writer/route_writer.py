@@ -21,7 +21,13 @@ from reconcilers.kernel.writer.changes import Changes, note, packed
 from reconcilers.kernel.writer.failures import Failures
 from reconcilers.kernel.writer.known_routes import KnownRoutes
 from reconcilers.kernel.writer.netlink import Kernel, Rejected
-from reconcilers.kernel.writer.next_hop_groups import Group, NextHopGroups, normal
+from reconcilers.kernel.writer.next_hop_groups import (
+    Group,
+    NextHopGroups,
+    is_hidden,
+    normal,
+    on_link,
+)
 from reconcilers.kernel.writer.protocol import prefixes as cut
 from reconcilers.kernel.writer.protocol_messages import (
     IPV4,
@@ -223,11 +229,25 @@ class RouteWriter:
         if not prefixes:
             return []
         rejected = self._send(route_messages.NEW_ROUTE, flags, table, group, prefixes)
+        if rejected and not group.id:
+            rejected = self._send_on_link(flags, table, group, rejected)
         failed = {route_messages.destination(each.request) for each in rejected}
         self.known.confirm(
             table, [p for p in prefixes if p not in failed] if failed else prefixes, group
         )
         return rejected
+
+    def _send_on_link(
+        self, flags: int, table: RouteTable, group: Group, rejected: list[Rejected]
+    ) -> list[Rejected]:
+        """Send routes again whose IPv6 gateways may be hidden; returns the requests that failed."""
+        hidden = [each for each in rejected if is_hidden(each.error, group.next_hops)]
+        if not hidden:
+            return rejected
+        again = [route_messages.destination(each.request) for each in hidden]
+        others = [each for each in rejected if not is_hidden(each.error, group.next_hops)]
+        direct = Group(0, on_link(group.next_hops), group.family)
+        return others + self._send(route_messages.NEW_ROUTE, flags, table, direct, again)
 
     def _send(
         self, kind: int, flags: int, table: RouteTable, group: Group, prefixes: Collection[bytes]

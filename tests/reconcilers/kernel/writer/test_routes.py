@@ -137,6 +137,32 @@ def test_ipv6_routes_by_global_and_by_link_local_next_hops(
     assert set(routes(ground.side, 6)) == {"2001:db8:2::/48"}
 
 
+def test_an_ipv6_gateway_may_be_covered_by_a_route_of_ours(
+    ground: Ground, writer: WriterProcess
+) -> None:
+    """A fabric announces the host routes of a network: Linux refuses gateways within them."""
+    gateway = hop("2001:db8:a::3", ground.device)
+    writer.install((ground.a6,), "2001:db8:a::3/128")
+    assert writer.install((gateway,), "2001:db8:1::/48").failures == ()
+    assert writer.install((gateway, ground.b6), "2001:db8:2::/48").failures == ()
+    writer.install((ground.b6,), "2001:db8:3::/48")
+    assert writer.install((gateway,), "2001:db8:3::/48").failures == ()
+    assert writer.install((gateway,), "10.1.0.0/16").failures == ()
+    expected = ("2001:db8:a::3", DEVICE, 1)
+    found = routes(ground.side, 6)
+    assert gateways(found["2001:db8:1::/48"]) == gateways(found["2001:db8:3::/48"]) == {expected}
+    assert gateways(found["2001:db8:2::/48"]) == {expected, ("2001:db8:b::2", OTHER, 1)}
+    assert gateways(routes(ground.side)["10.1.0.0/16"]) == {expected}
+
+    writer.kill()
+    writer.start()
+    writer.connect()
+    assert writer.install((gateway,), "2001:db8:1::/48", "2001:db8:3::/48").written == 0
+    assert writer.install((gateway, ground.b6), "2001:db8:2::/48").written == 0
+    writer.remove("2001:db8:1::/48", "2001:db8:2::/48", "2001:db8:3::/48")
+    assert set(routes(ground.side, 6)) == {"2001:db8:a::3"}
+
+
 def test_ipv4_routes_by_ipv6_next_hops(ground: Ground, writer: WriterProcess) -> None:
     writer.install((ground.local6,), "10.1.0.0/16")
     writer.install((ground.a6, ground.b), "10.2.0.0/16")
