@@ -1,11 +1,16 @@
-"""Objects of OVN-Kubernetes on a real API server: places, definitions, and random edits."""
+"""Objects of OVN-Kubernetes on a real API server: places, definitions, and random edits.
+
+People apply and read objects with kubectl, and so do these tests: networks, attachments,
+RouteAdvertisements and FRRConfigurations are applied and deleted by it, one batch for each call.
+Results are read by HTTP until they are right, which may take many readings, and then once by kubectl.
+"""
 
 from __future__ import annotations
 
 import copy
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +18,7 @@ import yaml
 
 from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.kind import Kind
 from resources.ovnk.kinds import (
     CLUSTER_NETWORK,
     EGRESS_IP,
@@ -32,7 +38,6 @@ from tests.reconcilers.ovnk.operator_cluster import (
     node,
     source,
 )
-from tests.support.kubernetes.accounts import put
 from tests.support.kubernetes.server import KubeApiServer
 
 KEY: Final = "k8s.ovn.org/route-advertisements"
@@ -46,9 +51,10 @@ PLACES: Final = {
     for kind in (*KINDS, EGRESS_IP, UPLINK_STATE)
     if not kind.namespaced
 }
-REPORTED: Final = (ROUTE_ADVERTISEMENTS.name, CLUSTER_NETWORK.name, VTEP.name)
+REPORTED: Final = (ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK, VTEP)
 """The kinds with conditions."""
-ALL_ATTACHMENTS: Final = f"/apis/k8s.cni.cncf.io/v1/{ATTACHMENTS}"
+READ: Final = (FRR_CONFIGURATION, NETWORK_ATTACHMENT, *REPORTED)
+"""The kinds with results of the operator."""
 FABRIC: Final = "10.88.0.1"
 ADDRESSES: Final = {"w1": "10.88.0.11", "w2": "10.88.0.12"}
 
@@ -97,11 +103,57 @@ def namespace(name: str, **labels: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
-def generated_in(server: KubeApiServer) -> dict[str, Any]:
+Json = dict[str, Any]
+_AS_PERSON: Final = ("--server-side", "--force-conflicts", "--field-manager=person")
+
+
+def apply(server: KubeApiServer, *objects: Json) -> None:
+    """Apply objects as a person does; a field that was applied before and is absent now goes."""
+    content = {"apiVersion": "v1", "kind": "List", "items": objects}
+    server.kubectl("apply", *_AS_PERSON, "-f", "-", text=json.dumps(content))
+
+
+def delete(server: KubeApiServer, *names: str, namespace: str = FRR) -> None:
+    """Delete objects, each as KIND/NAME, if they are there."""
+    server.kubectl("delete", "--ignore-not-found", "--wait=false", "--namespace", namespace, *names)
+
+
+def by_kubectl(server: KubeApiServer) -> list[Json]:
+    """Return the objects with results of the operator, as kubectl reads them."""
+    kinds = ",".join(f"{kind.plural}.{kind.group}" for kind in READ)
+    text = server.kubectl("get", kinds, "--all-namespaces", "-o", "json")
+    found: list[Json] = json.loads(text)["items"]
+    return found
+
+
+def by_http(server: KubeApiServer) -> list[Json]:
+    """Return the same, for checks that are repeated."""
+    objects: list[Json] = []
+    for kind in READ:
+        path = f"/apis/{kind.group}/{kind.versions[0]}/{kind.plural}"
+        objects += server.request("GET", path).body["items"]
+    return objects
+
+
+def generated_in(objects: Iterable[Json]) -> dict[str, Json]:
     """Return the generated objects by annotation."""
-    items = server.request("GET", CONFIGURATIONS).body["items"]
-    named = ((one["metadata"].get("annotations", {}).get(KEY), one) for one in items)
+    named = (
+        (one["metadata"].get("annotations", {}).get(KEY), one)
+        for one in objects
+        if one["kind"] == FRR_CONFIGURATION.name
+    )
     return {name: one for name, one in named if name is not None}
+
+
+def advertisers_in(objects: Iterable[Json]) -> dict[tuple[str, str], str | None]:
+    """Return the annotations of attachments, by namespace and name."""
+    return {
+        (one["metadata"]["namespace"], one["metadata"]["name"]): one["metadata"]
+        .get("annotations", {})
+        .get(KEY)
+        for one in objects
+        if one["kind"] == NETWORK_ATTACHMENT.name
+    }
 
 
 SUBNETS: Final = {
@@ -148,50 +200,44 @@ class Model:
         self._cluster = Cluster(*objects, defined, evpn=True)
         self._cluster.settle()
 
-    def put(self, path: str, value: dict[str, Any]) -> None:
+    def put(self, value: Json) -> None:
+        arguments = ("apply", *_AS_PERSON, "-o", "json", "-f", "-")
         # With what the definitions add.
-        stored = put(self._server, path, value)
+        stored = json.loads(self._server.kubectl(*arguments, text=json.dumps(value)))
         self._edited(lambda: self._cluster.put(stored))
 
-    def remove(self, path: str, kind: str, name: str, namespace: str = "") -> None:
-        self._server.request("DELETE", f"{path}/{name}")
-        self._edited(lambda: self._cluster.remove(kind, name, namespace))
+    def remove(self, kind: Kind[Any], name: str, namespace: str = "") -> None:
+        delete(self._server, f"{kind.plural}.{kind.group}/{name}", namespace=namespace or FRR)
+        self._edited(lambda: self._cluster.remove(kind.name, name, namespace))
 
     def _edited(self, edit: Callable[[], None]) -> None:
         edit()
         self._cluster.restart()
         self._cluster.settle()
 
-    def check(self) -> None:
+    def check(self, objects: list[Json]) -> None:
         """Compare generated objects, annotations of attachments and conditions in the API server."""
         found = {
             name: msgspec.to_builtins(FRR_CONFIGURATION.decode(one).spec)
-            for name, one in generated_in(self._server).items()
+            for name, one in generated_in(objects).items()
         }
         assert found == self._cluster.generated()
-        rows = self._server.request("GET", ALL_ATTACHMENTS).body["items"]
-        annotated = {
-            (row["metadata"]["namespace"], row["metadata"]["name"]): row["metadata"]
-            .get("annotations", {})
-            .get(KEY)
-            for row in rows
-        }
-        assert annotated == self._cluster.annotations()
-        assert self._reported() == self._wanted_reports()
+        assert advertisers_in(objects) == self._cluster.annotations()
+        assert self._reported(objects) == self._wanted_reports()
 
-    def _reported(self) -> dict[tuple[str, str], Any]:
+    def _reported(self, objects: Iterable[Json]) -> dict[tuple[str, str], Any]:
         """Return status and conditions of the objects of OVN-Kubernetes, without times."""
         reported = {}
-        for kind in REPORTED:
-            for row in self._server.request("GET", PLACES[kind]).body["items"]:
-                status = row.get("status", {})
-                conditions = {
-                    one["type"]: {key: one[key] for key in one if key != "lastTransitionTime"}
-                    for one in status.get("conditions", ())
-                }
-                if conditions:
-                    found = (status.get("status", ""), conditions)
-                    reported[kind, row["metadata"]["name"]] = found
+        kinds = {kind.name for kind in REPORTED}
+        for row in objects:
+            status = row.get("status", {})
+            conditions = {
+                one["type"]: {key: one[key] for key in one if key != "lastTransitionTime"}
+                for one in status.get("conditions", ())
+            }
+            if row["kind"] in kinds and conditions:
+                found = (status.get("status", ""), conditions)
+                reported[row["kind"], row["metadata"]["name"]] = found
         return reported
 
     def _wanted_reports(self) -> dict[tuple[str, str], Any]:
@@ -256,8 +302,8 @@ class Edits:
     def _node(self) -> str:
         return self._chance.choice(sorted(ADDRESSES))
 
-    def _put(self, path: str, value: dict[str, Any]) -> str:
-        self._model.put(path, value)
+    def _put(self, value: Json) -> str:
+        self._model.put(value)
         return json.dumps(value)
 
     def _is_heads(self) -> bool:
@@ -274,11 +320,11 @@ class Edits:
         if self._chance.random() < 0.9:
             vteps = {"fabric": {"ips": [f"100.72.0.{number + 1}"]}}
             value["metadata"]["annotations"]["k8s.ovn.org/vteps"] = json.dumps(vteps)
-        return self._put("/api/v1/nodes", value)
+        return self._put(value)
 
     def _broken_annotation(self) -> object:
         self._broken = self._node
-        return self._put("/api/v1/nodes", addressed_node(self._broken, "{"))
+        return self._put(addressed_node(self._broken, "{"))
 
     def _advertisements(self) -> object:
         choice = self._chance.choice
@@ -290,11 +336,11 @@ class Edits:
             advertisements=of,
             targetVRF=choice((None, None, "default", "auto", "auto", "red")),
         )
-        return self._put(ROWS, of_server(row))
+        return self._put(of_server(row))
 
     def _no_advertisements(self) -> object:
         name = f"ra{self._chance.randrange(2)}"
-        self._model.remove(ROWS, "RouteAdvertisements", name)
+        self._model.remove(ROUTE_ADVERTISEMENTS, name)
         return name
 
     def _attachment(self) -> object:
@@ -304,11 +350,11 @@ class Edits:
         )
         red = of_server(attachment("red", "10.61.0.0/16/24", config=config))
         red["metadata"]["labels"]["export"] = self._chance.choice(("yes", "yes", "no"))
-        return self._put(attachments("red-ns"), red)
+        return self._put(red)
 
     def _source(self) -> object:
         if self._is_heads():
-            self._model.remove(CONFIGURATIONS, "FRRConfiguration", "leaf", FRR)
+            self._model.remove(FRR_CONFIGURATION, "leaf", FRR)
             return "no leaf"
         neighbors = [{"address": FABRIC, "asn": 64701}]
         routers = [{"asn": 64710, "neighbors": neighbors}]
@@ -317,16 +363,15 @@ class Edits:
             routers.append({"asn": 64710, "vrf": "red", "neighbors": of_vrf})
         leaf = source("leaf", *routers)
         leaf["spec"]["nodeSelector"] = {"matchLabels": {"kubernetes.io/hostname": self._node}}
-        return self._put(CONFIGURATIONS, leaf)
+        return self._put(leaf)
 
     def _network(self) -> object:
-        place, kind = PLACES[CLUSTER_NETWORK.name], CLUSTER_NETWORK.name
         if self._is_heads():
-            self._model.remove(place, kind, "red")
+            self._model.remove(CLUSTER_NETWORK, "red")
             return "no network"
         red = next(yaml.safe_load_all(NETWORKS))
         red["metadata"]["labels"]["export"] = self._chance.choice(("yes", "no"))
-        return self._put(place, red)
+        return self._put(red)
 
     def _egress_ip(self) -> object:
         number = self._chance.randrange(3)
@@ -342,28 +387,26 @@ class Edits:
         }
         metadata = {"name": f"egress{number}"}
         value = {"apiVersion": "k8s.ovn.org/v1", "kind": EGRESS_IP.name, "metadata": metadata}
-        return self._put(
-            PLACES[EGRESS_IP.name], {**value, "spec": spec, "status": {"items": items}}
-        )
+        return self._put({**value, "spec": spec, "status": {"items": items}})
 
     def _no_egress_ip(self) -> object:
         name = f"egress{self._chance.randrange(3)}"
-        self._model.remove(PLACES[EGRESS_IP.name], EGRESS_IP.name, name)
+        self._model.remove(EGRESS_IP, name)
         return name
 
     def _vtep(self) -> object:
         if self._chance.random() < 0.3:
-            self._model.remove(PLACES[VTEP.name], VTEP.name, "fabric")
+            self._model.remove(VTEP, "fabric")
             return "no VTEP"
         _, vtep = yaml.safe_load_all(NETWORKS)
         vtep["spec"]["cidrs"] = [self._chance.choice(("100.72.0.0/24", "100.73.0.0/24"))]
-        return self._put(PLACES[VTEP.name], vtep)
+        return self._put(vtep)
 
     def _namespace(self) -> object:
         labels = {"net": self._chance.choice(("red", "green"))}
         if self._is_heads():
             labels["k8s.ovn.org/primary-user-defined-network"] = ""
-        return self._put(NAMESPACES, namespace("red-ns", **labels))
+        return self._put(namespace("red-ns", **labels))
 
     def _uplink(self) -> object:
         name = self._node
@@ -375,4 +418,4 @@ class Edits:
         metadata = {"name": f"leaf-{name}"}
         version = UPLINK_STATE.api_versions[0]
         value = {"apiVersion": version, "kind": UPLINK_STATE.name, "metadata": metadata}
-        return self._put(PLACES[UPLINK_STATE.name], {**value, "spec": spec, "status": status})
+        return self._put({**value, "spec": spec, "status": status})

@@ -1,7 +1,8 @@
 """RouteAdvertisements on a real API server: definitions, the operator with ``generate``, two agents.
 
-One operator serves the tests in their order. ``OVNK_EDITS`` is the number of random edits, and
-``OVNK_SEED`` their seed.
+One operator serves the tests in their order. Objects are applied and read with kubectl, as people do;
+annotations of Nodes are written by HTTP, as OVN-Kubernetes does. ``OVNK_EDITS`` is the number of random
+edits, and ``OVNK_SEED`` their seed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.kind import Kind
 from resources.ovnk.kinds import (
     CLUSTER_NETWORK,
     EGRESS_IP,
@@ -29,7 +33,6 @@ from resources.ovnk.kinds import (
 )
 from tests.dialects.ovnk_edits import (
     ADDRESSES,
-    CONFIGURATIONS,
     DEFINITIONS,
     FABRIC,
     KEY,
@@ -42,9 +45,15 @@ from tests.dialects.ovnk_edits import (
     ROWS,
     SUBNETS,
     Edits,
+    Json,
     Model,
     addressed_node,
+    advertisers_in,
+    apply,
     attachments,
+    by_http,
+    by_kubectl,
+    delete,
     generated_in,
     namespace,
 )
@@ -98,23 +107,22 @@ def _serves(server: KubeApiServer, path: str) -> None:
     assert server.request("GET", path).ok
 
 
-def _check_prefixes(server: KubeApiServer, expected: dict[str, list[str]]) -> None:
-    found = generated_in(server)
+def _check(objects: list[Json], prefixes: dict[str, list[str]], status: str, reason: str) -> None:
+    """Check the generated objects, the status of the RouteAdvertisements, and the attachments."""
+    generated = generated_in(objects)
     assert {
-        name: one["spec"]["bgp"]["routers"][0]["prefixes"] for name, one in found.items()
-    } == expected
+        name: one["spec"]["bgp"]["routers"][0]["prefixes"] for name, one in generated.items()
+    } == prefixes
+    assert set(advertisers_in(objects).values()) == {'["north"]'}
+    _check_status(objects, status, reason)
 
 
-def _check_status(server: KubeApiServer, name: str, status: str, reason: str) -> None:
-    found = server.request("GET", f"{ROWS}/{name}").body.get("status", {})
+def _check_status(objects: list[Json], status: str, reason: str) -> None:
+    (row,) = (one for one in objects if one["kind"] == ROUTE_ADVERTISEMENTS.name)
+    found = row.get("status", {})
     assert found.get("status", "").startswith(status), found
     (condition,) = found["conditions"]
     assert (condition["type"], condition["reason"]) == ("Accepted", reason)
-
-
-def _check_annotation(server: KubeApiServer, path: str, expected: str) -> None:
-    metadata = server.request("GET", path).body["metadata"]
-    assert metadata.get("annotations", {}).get(KEY) == expected
 
 
 def test_the_definitions_take_what_the_rules_take(server: KubeApiServer) -> None:
@@ -168,11 +176,7 @@ def operator(server: KubeApiServer, tmp_path_factory: pytest.TempPathFactory) ->
     # OVN-Kubernetes has written the annotation before.
     red = copy.deepcopy(RED)
     red["metadata"]["annotations"][KEY] = '["former"]'
-    put(server, attachments("red-ns"), red)
-    for name, subnets in SUBNETS.items():
-        put(server, "/api/v1/nodes", addressed_node(name, subnets))
-    put(server, CONFIGURATIONS, source())
-    put(server, ROWS, ROW)
+    apply(server, red, *starmap(addressed_node, SUBNETS.items()), source(), ROW)
     running = Daemon(
         "waggle-operator",
         [
@@ -193,29 +197,32 @@ def test_the_operator_generates_and_follows_changes(
 ) -> None:
     of_w1, of_w2 = ["10.180.4.0/23", "10.61.3.0/24"], ["10.180.6.0/23", "10.61.4.0/24"]
     both = {"north/spine/w1": of_w1, "north/spine/w2": of_w2}
-    eventually(lambda: _check_prefixes(server, both), within=90, context=operator.tail)
-    eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"))
-    for path in (f"{attachments('red-ns')}/red", f"{attachments('ovn-kubernetes')}/default"):
-        eventually(
-            lambda: _check_annotation(server, path, '["north"]'),  # noqa: B023
-            context=operator.tail,
-        )
-    before = {name: one["metadata"] for name, one in generated_in(server).items()}
+
+    def metadata(prefixes: dict[str, list[str]], status: str, reason: str) -> Json:
+        """Return the metadata of the generated objects once they are right."""
+
+        def check(read: Callable[[KubeApiServer], list[Json]]) -> list[Json]:
+            objects = read(server)
+            _check(objects, prefixes, status, reason)
+            return objects
+
+        eventually(lambda: check(by_http), within=90, context=operator.tail)
+        return {name: one["metadata"] for name, one in generated_in(check(by_kubectl)).items()}
+
+    before = metadata(both, "Accepted", "Accepted")
+    assert {*advertisers_in(by_http(server))} == {("red-ns", "red"), ("ovn-kubernetes", "default")}
     others = {**SUBNETS["w2"], "default": ["10.180.8.0/23"]}
     put(server, "/api/v1/nodes", addressed_node("w2", others))
     changed = {**both, "north/spine/w2": ["10.180.8.0/23", "10.61.4.0/24"]}
-    eventually(lambda: _check_prefixes(server, changed), context=operator.tail)
-    after = {name: one["metadata"] for name, one in generated_in(server).items()}
+    after = metadata(changed, "Accepted", "Accepted")
     w1, w2 = "north/spine/w1", "north/spine/w2"
     assert after[w1]["resourceVersion"] == before[w1]["resourceVersion"]
     assert after[w2]["name"] == before[w2]["name"]
     put(server, "/api/v1/nodes", addressed_node("w2", "{"))
     error = "Not Accepted: configuration error: node w2"
-    eventually(lambda: _check_status(server, "north", error, "ConfigurationError"))
-    _check_prefixes(server, changed)
+    metadata(changed, error, "ConfigurationError")
     put(server, "/api/v1/nodes", addressed_node("w2", SUBNETS["w2"]))
-    eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"))
-    eventually(lambda: _check_prefixes(server, both), context=operator.tail)
+    metadata(both, "Accepted", "Accepted")
 
 
 def test_networks_and_vteps_have_conditions(server: KubeApiServer, operator: Daemon) -> None:
@@ -271,7 +278,7 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
         for part in parts:
             part.start()
             stack.callback(part.stop)
-        put(server, CONFIGURATIONS, _importing())
+        apply(server, _importing())
         bird.announce(*LEARNED, NOT_PERMITTED)
         model = Model(server)
         edits = Edits(random.Random(SEED), model)  # noqa: S311  a seed, no secret
@@ -280,7 +287,7 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
             return "\n".join([operator.tail(), *(part.daemon.tail() for part in parts)])
 
         def check() -> None:
-            model.check()
+            model.check(by_http(server))
             for name, address in ADDRESSES.items():
                 assert set(bird.routes(IPV4, address)) == model.advertised(name)
             _check_kernel(places[list(ADDRESSES).index(INSTALLING)])
@@ -291,6 +298,7 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
         for _ in range(EDITS):
             done.append(edits.one())
             eventually(check, context=lambda: "\n".join((*done, logs())))
+            model.check(by_kubectl(server))
 
 
 def _importing() -> dict[str, Any]:
@@ -311,20 +319,19 @@ def test_the_operator_steps_back_from_another_writer(
     server: KubeApiServer, operator: Daemon
 ) -> None:
     # As before the random edits.
-    egress_ips = (f"{PLACES[EGRESS_IP.name]}/egress{number}" for number in range(3))
-    networks = (f"{PLACES[CLUSTER_NETWORK.name]}/red", f"{PLACES[VTEP.name]}/fabric")
-    for path in (
-        *(f"{ROWS}/ra0", f"{ROWS}/ra1", f"{CONFIGURATIONS}/leaf"),
-        *(*networks, *egress_ips),
-    ):
-        server.request("DELETE", path)
-    put(server, NAMESPACES, namespace("red-ns"))
-    put(server, CONFIGURATIONS, source())
-    put(server, attachments("red-ns"), RED)
-    for name, subnets in SUBNETS.items():
-        put(server, "/api/v1/nodes", addressed_node(name, subnets))
-    put(server, ROWS, ROW)
-    eventually(lambda: _check_status(server, "north", "", "Accepted"), context=operator.tail)
+    made: dict[Kind[Any], tuple[str, ...]] = {
+        ROUTE_ADVERTISEMENTS: ("ra0", "ra1"),
+        FRR_CONFIGURATION: ("leaf",),
+        CLUSTER_NETWORK: ("red",),
+        VTEP: ("fabric",),
+        EGRESS_IP: ("egress0", "egress1", "egress2"),
+    }
+    delete(server, *(f"{kind.plural}.{kind.group}/{n}" for kind in made for n in made[kind]))
+    nodes = starmap(addressed_node, SUBNETS.items())
+    apply(server, namespace("red-ns"), source(), RED, *nodes, ROW)
+    eventually(
+        lambda: _check_status(by_http(server), "Accepted", "Accepted"), context=operator.tail
+    )
     _steps_back(server, operator)
 
 
@@ -343,10 +350,11 @@ def _steps_back(server: KubeApiServer, operator: Daemon) -> None:
         lambda: _says(operator, "writes RouteAdvertisements as well"),
         context=operator.tail,
     )
-    before = json.dumps(generated_in(server), sort_keys=True)
-    assert server.request("DELETE", f"{ROWS}/north").ok
+    before = generated_in(by_kubectl(server))
+    assert before
+    delete(server, f"{ROUTE_ADVERTISEMENTS.plural}/north")
     time.sleep(QUIET)
-    assert json.dumps(generated_in(server), sort_keys=True) == before
+    assert generated_in(by_kubectl(server)) == before
 
 
 def _says(operator: Daemon, text: str) -> None:
