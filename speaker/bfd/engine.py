@@ -109,19 +109,20 @@ class Engine:
     def remove_session(self, key: SessionKey, now: int) -> None:
         """End a session: AdminDown for as long as the neighbor needs to notice, then forgotten.
 
-        RFC 5880 sections 6.8.1 and 6.8.16: whatever its state is, if a neighbor is there. Returns at
-        once; no effect without the session.
+        For the detection times of both ends, RFC 5880 sections 6.8.1 and 6.8.16: whatever its state
+        is, if a neighbor is there. Returns at once; no effect without the session.
         """
         session = self.sessions.get(key)
         if session is None or session.local_discriminator in self._leaving:
             return
         lingers = session.neighbor.discriminator != 0
-        interval = session.transmit_interval
+        interval, received = session.transmit_interval, session.last_received
+        kept = 0 if received is None else received + session.detection_time - now
         settings = msgspec.structs.replace(session.settings, admin_down=True)
         self._act(session, lambda: session.configure(settings, now), now)
         if lingers:
             wait = settings.detect_multiplier * max(interval, session.transmit_interval)
-            self._leaving[session.local_discriminator] = now + wait
+            self._leaving[session.local_discriminator] = now + max(wait, kept)
             self._queue(session)
         else:
             self._forget(session)

@@ -23,7 +23,7 @@ class PollSequence:
         self.sent = False
         """A packet of the present Poll Sequence was sent: a Final may be its answer."""
         self.follows = False
-        """Another Poll Sequence follows: an interval has changed during this one."""
+        """Another Poll Sequence follows: something has changed during this one."""
 
     def apply(self, desired: int, required: int, *, up: bool) -> None:
         """Apply the present intervals; ``up``: behind a Poll Sequence where the RFC demands it."""
@@ -32,11 +32,15 @@ class PollSequence:
             self.tx, self.rx = desired, required
             return
         if desired != self.tx or required != self.rx:
-            # A Final may answer a packet with the intervals before.
-            self.follows = self.active
-            self.active = True
+            self.begin()
         self.tx = min(desired, self.tx)
         self.rx = max(required, self.rx)
+
+    def begin(self) -> None:
+        """Begin a Poll Sequence; behind the present one, as a Final may be of the packets before."""
+        if not self.follows:
+            self.follows = self.active
+            self.active = True
 
     def end(self, desired: int, required: int) -> None:
         """End the Poll Sequence: the neighbor has confirmed the intervals, unless one follows."""
@@ -45,6 +49,6 @@ class PollSequence:
             self.tx, self.rx = desired, required
 
     def begin_next(self) -> None:
-        """Begin the Poll Sequence that follows."""
+        """Begin the Poll Sequence that follows: the neighbor's last packet was no Final."""
         self.follows = False
         self.active = True

@@ -70,6 +70,8 @@ class Session:
         self.revision = 0
         """Grows with each change of what `saved` returns, but for sequence numbers."""
         self.next_transmission = now
+        self._sent_at = now
+        """When a periodic packet was due last, or one was sent for a change of state."""
         self.detection_deadline = NEVER
         self.last_received: int | None = None
         self._gaps = RecentMaximum()
@@ -87,7 +89,8 @@ class Session:
         self.echoes_received = 0
         self._jitter = jitter or random
         self.poll = PollSequence(self._desired_tx(), self._required_rx())
-        self._transmit_sequence = int(random() * _SEQUENCES)
+        self.transmit_sequence = int(random() * _SEQUENCES)
+        """The next sequence number of authentication (bfd.XmitAuthSeq)."""
         self.received_sequence = ReceivedSequence()
         self._octets = b""
         """The encoded periodic packet without authentication; empty when a field of it has changed."""
@@ -113,12 +116,17 @@ class Session:
     @property
     def transmit_interval(self) -> int:
         """The interval of periodic packets before jitter; 0: none are sent (6.8.7)."""
-        neighbor = self.neighbor
-        if not neighbor.min_rx or not self._may_send:
+        required = self.neighbor.min_rx
+        if not required or not self._may_send:
             return 0
-        if neighbor.demand and self.state is neighbor.state is State.UP and not self.poll.active:
+        if self._is_asked_for_silence and not self.poll.active:
             return 0
-        return max(self.poll.tx, neighbor.min_rx)
+        return max(self.poll.tx, required)
+
+    @property
+    def _is_asked_for_silence(self) -> bool:
+        """True while demand mode is active on the neighbor: it takes what is new from Polls (6.6)."""
+        return self.neighbor.demand and self.state is self.neighbor.state is State.UP
 
     @property
     def _may_send(self) -> bool:
@@ -127,20 +135,17 @@ class Session:
 
     @property
     def detection_time(self) -> int:
-        """The time without a packet after which the neighbor is lost (6.8.4).
+        """The time without a packet after which the neighbor is lost; 0: no packets are wanted."""
+        return self._silence if self.poll.rx else 0
 
-        0 before the first packet, and where no periodic packets are wanted.
-        """
-        required, neighbor = self.poll.rx, self.neighbor
-        if not required:
-            return 0
-        return neighbor.detect_multiplier * max(required, neighbor.desired_min_tx)
+    @property
+    def _silence(self) -> int:
+        """The detection time of section 6.8.4, also where no periodic packets are wanted."""
+        neighbor = self.neighbor
+        return neighbor.detect_multiplier * max(self.poll.rx, neighbor.desired_min_tx)
 
     def longest_gap(self, now: int) -> int:
-        """Return the longest time between two packets while the session was Up, in microseconds.
-
-        Of the last minutes (`speaker.bfd.recent`), and since the detection time changed last.
-        """
+        """Return the longest time between packets while Up, in microseconds; of the last minutes."""
         return self._gaps.at(now)
 
     @property
@@ -186,7 +191,8 @@ class Session:
             # Gaps are judged beside the detection time: earlier ones belong to other intervals.
             self._detection = time
             self._gaps.clear()
-        self.detection_deadline = now + time if time and self.state > State.DOWN else NEVER
+        awaited = time and self.neighbor.discriminator and self.state is not State.ADMIN_DOWN
+        self.detection_deadline = now + time if awaited else NEVER
 
     def _detect_again(self) -> None:
         """Set the detection deadline by what the detection time is now."""
@@ -208,14 +214,14 @@ class Session:
         """
         key, last = self.settings.key, self.last_received
         if key is not None or packet.authenticated:
-            silent = last is not None and now - last > 2 * self.detection_time
+            silent = last is not None and now - last >= 2 * self._silence
             discarded = self.received_sequence.check(packet, key, silent=silent)
             if discarded is not None:
                 return discarded
         if self._is_unproven_restart(packet):
             return Discard.STATE
         echo_before = self.echo_transmit_interval
-        neighbor = neighbor_of(packet)
+        known, neighbor = self.neighbor.discriminator, neighbor_of(packet)
         if neighbor != self.neighbor:
             self.neighbor = neighbor
             self.revision += 1
@@ -226,12 +232,20 @@ class Session:
         if packet.final and self.poll.sent:
             self._renew()
             self.poll.end(self._desired_tx(), self._required_rx())
+        elif self.poll.follows and not (self.poll.active or packet.final):
+            # A packet without F parts two Poll Sequences (6.8.3).
+            self._renew()
+            self.poll.begin_next()
         before = self.state
         changed = transition(before, packet.state)
         if changed is not None:
             self._change(*changed, now)
         elif self.echo_transmit_interval != echo_before:
             self._apply_intervals()
+        if self._is_asked_for_silence and neighbor.discriminator != known:
+            self.poll.begin()
+        if self.state is not before:
+            self._sent_at = now
         self._detect_from(now)
         self.hasten(now)
         plain = not (packet.poll or packet.final or packet.authenticated)
@@ -259,9 +273,8 @@ class Session:
         self.echo_unanswered = False
         if state is State.UP:
             self.ups += 1
-        elif state <= State.DOWN:
-            self.detection_deadline = NEVER
         self._apply_intervals()
+        self._detect_again()
 
     def _apply_intervals(self) -> None:
         """Advertise the present intervals; behind a Poll Sequence where the RFC demands it (6.8.3)."""
@@ -274,9 +287,16 @@ class Session:
     def expire(self, now: int) -> bytes | None:
         """Declare the neighbor lost: the detection deadline has passed (6.8.4).
 
-        Returns a packet that is sent at once, if any.
+        A session that is Down forgets the neighbor's discriminator, which the neighbor's next process
+        does not know (6.8.1). Returns a packet that is sent at once, if any.
         """
         self.neighbor = self.neighbor._replace(discriminator=0, min_rx=1)
+        if self.state is State.DOWN:
+            self.revision += 1
+            self._renew()
+            self._detect_again()
+            self.hasten(now)
+            return None
         return self._down(Diagnostic.CONTROL_DETECTION_TIME_EXPIRED, now)
 
     def echo_failed(self, now: int) -> bytes | None:
@@ -300,25 +320,23 @@ class Session:
 
     def transmit(self, now: int) -> bytes | None:
         """Return the periodic packet that is due, and set the time of the next one."""
-        if interval := self._steady:
-            self.next_transmission = max(self.next_transmission, now - interval) + self.jittered(
-                interval
-            )
-            self.packets_sent += 1
-            return self._octets
-        interval = self.transmit_interval
+        self._sent_at = now
+        steady = self._steady
+        interval = steady or self.transmit_interval
         if not interval:
             self.next_transmission = NEVER
             return None
         # From the due time, so that lateness does not add up; but no burst after a pause.
         due = self.next_transmission
         self.next_transmission = max(due, now - interval) + self.jittered(interval)
-        octets = self._encoded()
-        poll = self.poll
-        if poll.follows and not poll.active:
-            # One packet without P parts two Poll Sequences.
-            poll.begin_next()
+        if steady:
+            self.packets_sent += 1
+            return self._octets
+        octets, poll = self._encoded(), self.poll
+        if poll.follows and not (poll.active or poll.rx):
+            # The neighbor shall send nothing that would part two Poll Sequences.
             self._renew()
+            poll.begin_next()
         elif self.state is State.UP and not poll.active and self.settings.key is None:
             self._steady = interval
         return octets
@@ -329,7 +347,7 @@ class Session:
         if not interval:
             self.next_transmission = NEVER
         elif self.next_transmission > now + interval:
-            self.next_transmission = now + self.jittered(interval)
+            self.next_transmission = max(now, self._sent_at + self.jittered(interval))
 
     # Settings
 
@@ -344,11 +362,14 @@ class Session:
                 self._change(State.ADMIN_DOWN, Diagnostic.ADMINISTRATIVELY_DOWN, now)
             else:
                 self._change(State.DOWN, Diagnostic.NONE, now)
+                self._detect_from(now)
             self.hasten(now)
             return self._encoded() if self._may_send else None
         if settings.key != before.key:
             self.received_sequence = ReceivedSequence()
         self._apply_intervals()
+        if self._is_asked_for_silence:
+            self.poll.begin()
         self._detect_again()
         self.hasten(now)
         return None
@@ -390,35 +411,17 @@ class Session:
         key = self.settings.key
         if key is None:
             return octets
-        sequence = self._transmit_sequence
-        self._transmit_sequence = (sequence + 1) % _SEQUENCES
+        sequence = self.transmit_sequence
+        self.transmit_sequence = (sequence + 1) % _SEQUENCES
         return sign(octets, key, sequence)
 
     # Another process
 
-    @property
-    def transmit_sequence(self) -> int:
-        """The next sequence number of authentication (bfd.XmitAuthSeq)."""
-        return self._transmit_sequence
-
     def saved(self) -> Saved:
         """Return what another process has to have to continue the session."""
-        neighbor = self.neighbor
-        return Saved(
-            self.key,
-            self.state,
-            self.diagnostic,
-            self.local_discriminator,
-            neighbor.discriminator,
-            neighbor.state,
-            neighbor.diagnostic,
-            neighbor.min_rx,
-            neighbor.desired_min_tx,
-            neighbor.detect_multiplier,
-            neighbor.min_echo_rx,
-            neighbor.independent,
-            self._transmit_sequence,
-        )
+        ours = (self.key, self.state, self.diagnostic, self.local_discriminator)
+        # All of the neighbor but demand mode, which is in its next packet.
+        return Saved(*(*ours, *self.neighbor[:-1], self.transmit_sequence))
 
     def restore(self, saved: Saved, now: int) -> None:
         """Continue a session of another process; its detection time begins now.
@@ -433,7 +436,7 @@ class Session:
             self.state, self.diagnostic = saved.state, saved.diagnostic
         self.neighbor = neighbor_of_saved(saved)
         ahead = 2 * self.settings.detect_multiplier
-        self._transmit_sequence = (saved.transmit_sequence + ahead) % _SEQUENCES
+        self.transmit_sequence = (saved.transmit_sequence + ahead) % _SEQUENCES
         required = self._required_rx()
         if self.settings.echo_interval:
             # Of echo packets that the other process sent: the neighbor sends once a second.

@@ -5,6 +5,7 @@ Names have the section. Layouts and the random line between two ends have files 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from itertools import pairwise
 from random import Random
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from speaker.bfd.authentication import sign
 from speaker.bfd.engine import Engine, Origin
-from speaker.bfd.packet import Packet, decode, encode
+from speaker.bfd.packet import SHA1_SECTION, Packet, decode, encode
 from speaker.bfd.session import Session
 from speaker.bfd.session_values import Diagnostic, Discard, Key, Settings, State
 from tests.speaker.bfd.build import (
@@ -87,6 +88,14 @@ class Alone:
         self.receive(self.to_us(**fields))
         assert self.session.state is State.UP
 
+    def settle(self, **fields: object) -> None:
+        """Come Up with a neighbor that is lost late, and end the first Poll Sequence."""
+        fields.setdefault("detect_multiplier", 200)
+        self.come_up(**fields)
+        list(self.until(self.now + 50 * MS))
+        self.receive(self.to_us(final=True, **fields))
+        assert not self.session.poll.active
+
 
 def established(left: Settings = FAST, right: Settings = FAST) -> Pair:
     pair = Pair(left, right)
@@ -120,7 +129,10 @@ def test_rfc5880_4_4_the_reserved_octet_is_zero_and_ignored() -> None:
     (sent,) = alone.engine.sent
     assert sent.octets[27] == 0
     # The digest covers it: a neighbor that sets it signs it, too.
-    alone.receive(FIRST, KEY, 1)
+    whole = encode(FIRST._replace(authenticated=True))
+    whole += SHA1_SECTION.pack(5, 28, KEY.key_id, 0xFF, 1, KEY.secret.ljust(20, b"\0"))
+    digest = hashlib.sha1(whole, usedforsecurity=False).digest()
+    alone.engine.receive(whole[:-20] + digest, ORIGIN, 0)
     assert alone.session.state is State.INIT
 
 
@@ -240,7 +252,7 @@ def test_rfc5880_6_7_4_a_sequence_number_out_of_range_is_discarded(*, meticulous
 
 def test_rfc5880_6_7_4_each_meticulous_packet_has_the_next_sequence_number() -> None:
     alone = Alone(replace(FAST, key=KEY))
-    alone.session._transmit_sequence = (1 << 32) - 2
+    alone.session.transmit_sequence = (1 << 32) - 2
     numbers = [int.from_bytes(packet.octets[28:32]) for _, packet in alone.until(3 * SECOND)]
     assert numbers == [(1 << 32) - 2, (1 << 32) - 1, 0, 1]
 
@@ -272,8 +284,12 @@ def test_rfc5880_6_8_1_the_neighbors_discriminator_is_forgotten_after_the_detect
     assert alone.session.neighbor.discriminator == 0
 
 
-def test_rfc5880_6_8_1_any_sequence_number_is_taken_after_twice_the_detection_time() -> None:
-    alone = Alone(replace(FAST, key=KEY))
+@pytest.mark.parametrize("required", [50 * MS, 0], ids=["watched", "not-watched"])
+def test_rfc5880_6_8_1_any_sequence_number_is_taken_after_twice_the_detection_time(
+    required: int,
+) -> None:
+    """Also where the neighbor shall send nothing periodic, and is never lost."""
+    alone = Alone(replace(FAST, key=KEY, required_min_rx=required))
     alone.receive(FIRST, KEY, 100)
     alone.receive(alone.to_us(), KEY, 101)
     assert alone.session.state is State.UP
@@ -335,8 +351,93 @@ def test_rfc5880_6_8_3_a_shorter_interval_of_the_neighbor_is_in_use_at_once() ->
     pair.left.sent.clear()
     pair.run(2 * SECOND)
     periodic = [time for time, packet in pair.left.sent if not packet.final]
-    # The neighbor's next packet has it.
-    assert periodic[0] - asked <= 50 * MS + MS + 50 * MS
+    # The neighbor's next packet has it, and the last one was sent longer ago than that.
+    assert periodic[0] - asked <= 50 * MS + MS
+
+
+@pytest.mark.parametrize(
+    ("settings", "fields", "interval", "detection"),
+    [
+        ({"desired_min_tx": 40 * MS}, {}, 40, 150),
+        ({"required_min_rx": 80 * MS}, {}, 50, 240),
+        ({}, {"required_min_rx": 90 * MS}, 90, 150),
+        ({}, {"desired_min_tx": 70 * MS}, 50, 210),
+        ({}, {"detect_multiplier": 5}, 50, 250),
+    ],
+    ids=["shorter-tx", "longer-rx", "their-rx", "their-tx", "their-multiplier"],
+)
+def test_rfc5880_6_8_3_any_other_change_is_in_use_at_once(
+    settings: dict[str, int], fields: dict[str, int], interval: int, detection: int
+) -> None:
+    alone = Alone()
+    before = {"required_min_rx": 10 * MS, "detect_multiplier": 3}
+    alone.settle(**before)
+    session = alone.session
+    assert (session.transmit_interval, session.detection_time) == (50 * MS, 150 * MS)
+    if settings:
+        alone.engine.set_session(alone.key, replace(FAST, **settings), alone.now)
+    else:
+        alone.receive(alone.to_us(**before | fields))
+    assert (session.transmit_interval, session.detection_time) == (interval * MS, detection * MS)
+    assert session.detection_deadline == alone.now + detection * MS
+
+
+def test_rfc5880_6_8_3_a_packet_without_f_parts_two_poll_sequences() -> None:
+    """A Final that comes late may answer a packet of the first one."""
+    alone = Alone()
+    alone.settle()
+    for interval in (80 * MS, 90 * MS):
+        alone.engine.set_session(alone.key, replace(FAST, desired_min_tx=interval), alone.now)
+        assert [packet.poll for _, packet in alone.until(alone.now + 50 * MS)] == [True]
+    for _ in range(3):
+        alone.receive(alone.to_us(final=True, detect_multiplier=200))
+        polls = [packet.poll for _, packet in alone.until(alone.now + 200 * MS)]
+        assert polls
+        assert not any(polls)
+    alone.receive(alone.to_us(detect_multiplier=200))
+    assert {packet.poll for _, packet in alone.until(alone.now + 200 * MS)} == {True}
+    assert alone.session.transmit_interval == 50 * MS
+    alone.receive(alone.to_us(final=True, detect_multiplier=200))
+    assert alone.session.transmit_interval == 90 * MS
+
+
+def test_rfc5880_6_8_3_a_change_during_a_pause_of_two_poll_sequences_is_in_the_second() -> None:
+    alone = Alone()
+    alone.settle()
+    for interval in (80 * MS, 90 * MS):
+        alone.engine.set_session(alone.key, replace(FAST, desired_min_tx=interval), alone.now)
+        list(alone.until(alone.now + 50 * MS))
+    alone.receive(alone.to_us(final=True, detect_multiplier=200))
+    alone.engine.set_session(alone.key, replace(FAST, desired_min_tx=100 * MS), alone.now)
+    assert {packet.poll for _, packet in alone.until(alone.now + 200 * MS)} == {False}
+
+
+def test_rfc5880_6_8_3_two_poll_sequences_need_no_packet_of_a_neighbor_that_shall_send_none() -> (
+    None
+):
+    alone = Alone(replace(FAST, required_min_rx=0))
+    alone.settle()
+    for interval in (80 * MS, 90 * MS):
+        settings = replace(FAST, required_min_rx=0, desired_min_tx=interval)
+        alone.engine.set_session(alone.key, settings, alone.now)
+        list(alone.until(alone.now + 50 * MS))
+    alone.receive(alone.to_us(final=True, detect_multiplier=200))
+    polls = [packet.poll for _, packet in alone.until(alone.now + 200 * MS)]
+    assert polls == [False] + [True] * (len(polls) - 1)
+    assert len(polls) > 1
+
+
+def test_rfc5880_6_8_3_an_interval_that_has_passed_already_is_followed_by_a_packet_at_once() -> (
+    None
+):
+    alone = Alone()
+    alone.settle(required_min_rx=10 * SECOND)
+    for since, expected in ((2 * SECOND, 1), (20 * MS, 0)):
+        alone.receive(alone.to_us(required_min_rx=10 * SECOND, detect_multiplier=200))
+        list(alone.until(alone.now + since))
+        alone.receive(alone.to_us(detect_multiplier=200))
+        assert len(list(alone.until(alone.now))) == expected, "after the last packet"
+    assert len(list(alone.until(alone.now + 30 * MS))) == 1
 
 
 @pytest.mark.parametrize("state", [State.INIT, State.UP])
@@ -585,3 +686,189 @@ def test_rfc5880_7_after_a_loss_a_packet_is_sent_once_a_second() -> None:
     assert alone.session.state is State.DOWN
     times = [time for time, _ in alone.until(20 * SECOND)]
     assert min(after - before for before, after in pairwise(times)) >= 0.75 * SECOND
+
+
+def test_rfc5880_6_6_the_demand_bit_is_never_set() -> None:
+    """Whatever the neighbor has: this end offers no demand mode."""
+    alone = Alone()
+    packets = alone.receive(FIRST._replace(demand=True))
+    packets += alone.receive(alone.to_us(demand=True, poll=True, detect_multiplier=200))
+    packets += [packet for _, packet in alone.until(SECOND)]
+    assert alone.session.state is alone.session.neighbor.state is State.UP
+    assert {packet.state for packet in packets} >= {State.INIT, State.UP}
+    assert not any(packet.demand for packet in packets)
+
+
+@pytest.mark.parametrize(
+    "change", [{"detect_multiplier": 5}, {"required_min_echo_rx": MS}, {"independent": False}]
+)
+def test_rfc5880_6_6_a_neighbor_in_demand_mode_has_new_contents_by_a_poll_sequence(
+    change: dict[str, int],
+) -> None:
+    alone = Alone()
+    alone.settle(demand=True)
+    assert not list(alone.until(alone.now + SECOND))
+    alone.engine.set_session(alone.key, replace(FAST, **change), alone.now)
+    packets = [packet for _, packet in alone.until(alone.now + SECOND)]
+    assert len(packets) > 10, "until there is a Final"
+    assert all(packet.poll for packet in packets)
+    ((name, value),) = change.items()
+    assert {getattr(packet, name) for packet in packets} == {value}
+    alone.receive(alone.to_us(demand=True, final=True, detect_multiplier=200))
+    assert not list(alone.until(alone.now + SECOND))
+
+
+def test_rfc5880_6_6_a_neighbor_in_demand_mode_has_its_new_discriminator_by_a_poll_sequence() -> (
+    None
+):
+    alone = Alone()
+    alone.settle(demand=True)
+    alone.receive(alone.to_us(demand=True, my_discriminator=4711, detect_multiplier=200))
+    (_, packet), *_ = alone.until(alone.now + 50 * MS)
+    assert (packet.poll, packet.your_discriminator) == (True, 4711)
+
+
+def test_rfc5880_6_6_a_second_poll_sequence_with_a_neighbor_in_demand_mode_is_sent_as_well() -> (
+    None
+):
+    alone = Alone()
+    alone.settle(demand=True)
+    for multiplier in (4, 5):
+        settings = replace(FAST, detect_multiplier=multiplier)
+        alone.engine.set_session(alone.key, settings, alone.now)
+        list(alone.until(alone.now + 50 * MS))
+    alone.receive(alone.to_us(demand=True, final=True, detect_multiplier=200))
+    alone.receive(alone.to_us(demand=True, detect_multiplier=200))
+    (_, packet), *_ = alone.until(alone.now + 50 * MS)
+    assert (packet.poll, packet.detect_multiplier) == (True, 5)
+
+
+def test_rfc5880_6_8_1_the_detect_multiplier_is_not_zero() -> None:
+    with pytest.raises(ValueError, match="detect_multiplier: 0"):
+        Settings(detect_multiplier=0)
+
+
+@pytest.mark.parametrize("state", [State.ADMIN_DOWN, State.DOWN])
+def test_rfc5880_6_8_1_a_session_that_is_down_forgets_the_discriminator_as_well(
+    state: State,
+) -> None:
+    alone = Alone()
+    alone.come_up()
+    alone.receive(alone.to_us(state=state))
+    changes = len(alone.engine.changes)
+    list(alone.until(alone.now + 150 * MS - 1))
+    assert alone.session.neighbor.discriminator == FIRST.my_discriminator
+    list(alone.until(alone.now + 1))
+    assert alone.session.neighbor.discriminator == 0
+    assert (alone.session.state, len(alone.engine.changes)) == (State.DOWN, changes)
+    assert alone.session.diagnostic is Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN
+    (_, packet), *_ = alone.until(alone.now + SECOND)
+    assert packet.your_discriminator == 0
+    assert alone.key in alone.engine.renewed, "for the next process"
+
+
+def test_rfc5880_6_8_1_a_passive_neighbor_that_went_down_and_started_again_comes_up() -> None:
+    """It knows no discriminator of its process before, and sends nothing of itself."""
+    passive = replace(FAST, passive=True)
+    pair = established(FAST, passive)
+    pair.configure(pair.right, replace(passive, admin_down=True))
+    pair.run(SECOND)
+    assert pair.left.state is State.DOWN
+    pair.restart(pair.right, passive)
+    pair.run(20 * SECOND)
+    assert pair.up()
+
+
+def test_rfc5880_6_8_1_a_neighbor_that_goes_while_this_end_is_switched_off_is_forgotten() -> None:
+    alone = Alone()
+    alone.come_up()
+    alone.engine.set_session(alone.key, replace(FAST, admin_down=True), alone.now)
+    list(alone.until(alone.now + 10 * SECOND))
+    alone.engine.set_session(alone.key, FAST, alone.now)
+    list(alone.until(alone.now + 150 * MS))
+    assert alone.session.neighbor.discriminator == 0
+
+
+def test_rfc5880_6_8_1_a_session_is_kept_for_the_detection_time_of_a_patient_neighbor() -> None:
+    alone = Alone()
+    alone.come_up(detect_multiplier=200)
+    alone.engine.remove_session(alone.key, alone.now)
+    list(alone.until(alone.now + 200 * 50 * MS - 1))
+    assert alone.session.state is State.ADMIN_DOWN
+    list(alone.until(alone.now + 1))
+    assert not alone.engine.sessions
+
+
+def test_rfc5880_6_8_6_the_first_check_that_a_packet_does_not_pass_discards_it() -> None:
+    alone = Alone(replace(FAST, key=KEY))
+    octets = bytearray(encode(FIRST._replace(state=State.UP)))
+    good = bytes(octets)
+    octets[0], octets[1], octets[2], octets[3] = 0x40, octets[1] | 0x01, 0, 23
+    octets[4:8] = bytes(4)
+    found = []
+    repairs = [slice(0, 1), slice(3, 4), slice(2, 3), slice(1, 2), slice(4, 8)]
+    for repaired in [slice(0), *repairs]:
+        octets[repaired] = good[repaired]
+        alone.engine.receive(bytes(octets), ORIGIN, 0)
+        found += [discard for discard in alone.engine.discarded if discard not in found]
+    octets[1] = State.DOWN << 6
+    alone.engine.receive(bytes(octets), ORIGIN, 0)
+    assert list(alone.engine.discarded.values()) == [1] * 7
+    assert list(alone.engine.discarded) == [
+        Discard.VERSION,
+        Discard.LENGTH,
+        Discard.DETECT_MULT,
+        Discard.MULTIPOINT,
+        Discard.MY_DISCRIMINATOR,
+        Discard.STATE,
+        Discard.AUTHENTICATION_MISSING,
+    ]
+
+
+def test_rfc5880_6_8_6_your_discriminator_selects_among_the_sessions_of_a_neighbor() -> None:
+    """Another one than by its addresses and device, which select without it."""
+    engine = new_engine()
+    anywhere, there = key_of(LEFT, RIGHT), key_of(LEFT, RIGHT, device="eth0")
+    for key in (anywhere, there):
+        engine.set_session(key, FAST, 0)
+    origin = ORIGIN._replace(device="eth0")
+    yours = engine.sessions[anywhere].local_discriminator
+    engine.receive(encode(FIRST._replace(your_discriminator=yours)), origin, 0)
+    states = {key: session.state for key, session in engine.sessions.items()}
+    assert states == {anywhere: State.INIT, there: State.DOWN}
+    engine.receive(encode(FIRST), origin, 0)
+    assert engine.sessions[there].state is State.INIT
+
+
+@pytest.mark.parametrize("state", [State.DOWN, State.INIT])
+def test_rfc5880_6_8_6_a_neighbor_in_demand_mode_that_is_not_up_is_sent_periodic_packets(
+    state: State,
+) -> None:
+    alone = Alone()
+    fields = {"state": state, "demand": True, "detect_multiplier": 200}
+    if state is State.INIT:
+        alone.settle(**fields)
+        least = 20
+    else:
+        alone.receive(FIRST._replace(demand=True, detect_multiplier=200))
+        least = 1
+    assert len(list(alone.until(alone.now + SECOND))) >= least
+
+
+@pytest.mark.parametrize("signaled", [False, True])
+def test_rfc5880_6_8_7_a_passive_end_is_silent_again_without_its_neighbor(
+    *, signaled: bool
+) -> None:
+    alone = Alone(replace(FAST, passive=True))
+    alone.come_up()
+    if signaled:
+        assert alone.receive(alone.to_us(state=State.DOWN))
+    list(alone.until(alone.now + 150 * MS))
+    assert not list(alone.until(alone.now + 10 * SECOND))
+
+
+def test_rfc5880_6_8_16_an_end_that_is_switched_on_again_begins_with_down() -> None:
+    alone = Alone(replace(FAST, admin_down=True))
+    alone.engine.set_session(alone.key, FAST, 0)
+    (packet, *_) = alone.sent()
+    assert (packet.state, packet.diagnostic) == (State.DOWN, Diagnostic.NONE)

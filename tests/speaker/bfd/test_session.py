@@ -290,7 +290,7 @@ class TestAuthentication:
         settings = Settings(50 * MS, 50 * MS, key=Key(7, b"secret"))
         pair = established(settings, settings)
         for end in pair.ends:
-            end.session._transmit_sequence = (1 << 32) - 5
+            end.session.transmit_sequence = (1 << 32) - 5
         for end in pair.ends:
             end.session.received_sequence.number = (1 << 32) - 6
         pair.run(5 * SECOND)
