@@ -103,10 +103,12 @@ class Reading(NamedTuple):
 
 
 class Router(ABC):
-    """A router's end of all sessions."""
+    """A router's end of sessions; the first one has the ordinary cable."""
 
-    def __init__(self, namespace: Namespace, directory: Path) -> None:
-        self.namespace, self.directory = namespace, directory
+    def __init__(
+        self, namespace: Namespace, directory: Path, lines: Mapping[str, Line] = LINES
+    ) -> None:
+        self.namespace, self.directory, self.lines = namespace, directory, lines
         self.removed: set[str] = set()
         """Sessions that it does not have, by name."""
 
@@ -128,7 +130,7 @@ class Router(ABC):
 
     def read(self, name: str) -> Reading:
         """Return what it reports of a session. Raises LookupError: it has none."""
-        return self.readings()[LINES[name].ours]
+        return self.readings()[self.lines[name].ours]
 
     @abstractmethod
     def set_intervals(self, name: str, transmit: int, receive: int) -> None:
@@ -146,9 +148,11 @@ class Router(ABC):
 class BirdEnd(Router):
     """BIRD; the settings of a session belong to its interface."""
 
-    def __init__(self, namespace: Namespace, directory: Path) -> None:
-        super().__init__(namespace, directory)
-        self._their = {name: line.their for name, line in LINES.items()}
+    def __init__(
+        self, namespace: Namespace, directory: Path, lines: Mapping[str, Line] = LINES
+    ) -> None:
+        super().__init__(namespace, directory, lines)
+        self._their = {name: line.their for name, line in lines.items()}
         files = ("-c", directory / "bird.conf", "-s", directory / CONTROL)
         command: list[str | Path] = [program() or "bird", "-f", *files, "-P", directory / "pid"]
         # As on another machine: a busy one would keep it waiting for a detection time.
@@ -157,12 +161,12 @@ class BirdEnd(Router):
 
     def _write(self) -> None:
         text = "router id 10.0.0.2;\nprotocol device { scan time 1; }\nprotocol bfd bfd1 {\n"
-        for name, line in LINES.items():
+        for name, line in self.lines.items():
             if line.device not in {DEVICE, ""}:
                 text += f'interface "{line.device}" {{ {self._options(name)} }};\n'
-        plain = self._options("ipv4")
+        plain = self._options(next(iter(self.lines)))
         text += f'interface "{DEVICE}" {{ {plain} }};\nmultihop {{ {plain} }};\n'
-        for name, line in LINES.items():
+        for name, line in self.lines.items():
             if name not in self.removed and line.needs in {"", "bird"}:
                 device = f'dev "{line.device}"' if line.device else ""
                 hops = "multihop on" if line.multihop else ""
@@ -201,7 +205,7 @@ class BirdEnd(Router):
         return found
 
     def set_intervals(self, name: str, transmit: int, receive: int) -> None:
-        self._their[name] = (transmit, receive, LINES[name].their[2])
+        self._their[name] = (transmit, receive, self.lines[name].their[2])
         self._write()
         self._ask("configure")
 
@@ -217,8 +221,10 @@ class BirdEnd(Router):
 class Bfdd(Router):
     """FRR's ``bfdd`` and its ``zebra``, by which it knows interfaces."""
 
-    def __init__(self, namespace: Namespace, directory: Path) -> None:
-        super().__init__(namespace, directory)
+    def __init__(
+        self, namespace: Namespace, directory: Path, lines: Mapping[str, Line] = LINES
+    ) -> None:
+        super().__init__(namespace, directory, lines)
         (directory / "zebra.conf").touch()
         # It insists on a user of its own group for vtysh, which root need not be in.
         (directory / "group").write_text("root:x:0:\nfrrvty:x:999:root\n")
@@ -245,7 +251,7 @@ class Bfdd(Router):
 
     def start(self) -> None:
         text = "bfd\n"
-        for name, line in LINES.items():
+        for name, line in self.lines.items():
             if line.needs in {"", "frr"}:
                 transmit, receive, multiplier = line.their
                 text += (
@@ -290,7 +296,7 @@ class Bfdd(Router):
 
     def show(self, name: str, what: str = "") -> dict[str, Any]:
         """Return what it shows of a session."""
-        (shown,) = (peer for peer in self._show(what) if peer["peer"] == LINES[name].ours)
+        (shown,) = (peer for peer in self._show(what) if peer["peer"] == self.lines[name].ours)
         return shown
 
     def readings(self) -> dict[str, Reading]:
@@ -305,7 +311,7 @@ class Bfdd(Router):
         return found
 
     def _configure(self, name: str, *lines: str) -> None:
-        self._vtysh("configure terminal", "bfd", self._peer(LINES[name]), *lines)
+        self._vtysh("configure terminal", "bfd", self._peer(self.lines[name]), *lines)
 
     def set_intervals(self, name: str, transmit: int, receive: int) -> None:
         self._configure(name, f"transmit-interval {transmit}", f"receive-interval {receive}")

@@ -193,8 +193,9 @@ BFD_INTRODUCTION = """
 
 BFD_OF_GOBGP = """
 Three sessions to one address in three VRFs are tried in a virtual machine, whose kernel has VRFs,
-between `waggle-bfd` and itself (`make test-vm`, `tests/interop/test_vrf_bfd.py`): each has its own
-neighbor, and is lost alone.
+with three BIRDs and with three of FRR's bfdd (`make test-vm`, `tests/interop/test_vrf_bfd.py`): by the
+tables of the routers each session has its own neighbor, is lost alone and returns. Intervals are 1 s,
+as the machine is emulated.
 
 GoBGP 4.8.0 is tried apart, over one hop (`tests/interop/test_gobgp_bfd.py`).
 
