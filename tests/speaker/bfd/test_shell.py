@@ -389,3 +389,13 @@ def test_a_name_that_no_device_can_have_is_no_other_device(device: str) -> None:
     with pytest.raises(OSError, match="No such device"):
         transport.Receiver(socket.AF_INET, device, multihop=False)
     assert transport.device_number(device) == 0
+
+
+def test_the_lateness_is_by_how_much_a_deadline_was_missed(node: Node) -> None:
+    node.shell.configure({GOOD: Settings()})
+    node.turn(0)
+    due = node.shell.engine.next_deadline()
+    assert due is not None
+    node.now = due + 7_000
+    node.turn(0)
+    assert node.shell.lateness() == 7_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +142,18 @@ def test_a_time_of_the_past_moves_with_a_step_of_the_clock_as_one_of_bgp(process
     status = service._status(key)
     assert status.state is State.ADMIN_DOWN
     assert status.since == pytest.approx(clocks.wall_clock(), abs=2e-3)
+
+
+def test_the_collector_does_not_look_at_sessions(process: Process) -> None:
+    """Those of later settings neither: a thousand are some milliseconds in each full collection."""
+    try:
+        gc.unfreeze()
+        process.service._set({SessionKey("192.0.2.9", "", "no-such-device"): Settings()})
+        (session,) = process.service._engine.sessions.values()
+        assert gc.get_freeze_count() > 0
+        assert not any(session is each for each in gc.get_objects())
+    finally:
+        gc.unfreeze()
 
 
 # ------------------------------------------------------------------ a second agent
