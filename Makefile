@@ -43,7 +43,7 @@ bfd-kills: $(VENV)/.installed-dev  ## an agent is killed a hundred times, while 
 	@tests/support/install-routers
 	@BFD_KILLS=$${BFD_KILLS:-100} $(BIN)/python -m pytest -q -o timeout=3600 tests/interop/test_bfd.py -k killed $(ARGS)
 
-mutants: $(VENV)/.installed-dev  ## mutants of each rule of docs/rfcs.md, and of merging, against their tests (ARGS="-k 8212", ARGS="-k frrk8s", ARGS="--random 200 --seed 1")
+mutants: $(VENV)/.installed-dev  ## mutants of each rule of docs/rfcs.md, of merging, and of mistakes corrected once, against their tests (ARGS="-k 8212", ARGS="-k correction", ARGS="--random 200 --seed 1")
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
 properties: $(VENV)/.installed-dev  ## merging FRRConfigurations against its model, on 100,000 random sets (MODEL_SEED=N: other ones)

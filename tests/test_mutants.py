@@ -1,6 +1,7 @@
 """Each row of docs/rfcs.md has a mutant, and each mutant is one change of a module that its row names.
 
-Mutants of merging have tests of their own (`tests.mutants.merging`).
+Mutants of merging, and those that put mistakes back, have tests of their own (`tests.mutants.merging`,
+`tests.mutants.corrections`).
 
 `make mutants` runs them: a mutant that fails no test of its row is a rule that no test holds.
 Mutants of random places are chosen by seed, and the tests of a place by a record of what they execute.
@@ -16,6 +17,7 @@ import pytest
 from coverage import CoverageData
 
 from tests.mutants import random_places
+from tests.mutants.corrections import CORRECTIONS
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.merging import MERGING
 from tests.mutants.places import changes
@@ -41,11 +43,22 @@ def test_a_mutant_is_one_change_of_a_module_that_decides(mutant: Mutant) -> None
     ast.parse(text.replace(mutant.text, mutant.replaced_by))
 
 
-@pytest.mark.parametrize("mutant", MERGING, ids=lambda one: f"{one.rule}: {one.text[:30]}")
-def test_a_mutant_of_merging_is_one_change(mutant: Mutant) -> None:
+@pytest.mark.parametrize(
+    "mutant", [*MERGING, *CORRECTIONS], ids=lambda one: f"{one.rule}: {one.text[:30]}"
+)
+def test_a_mutant_with_tests_is_one_change(mutant: Mutant) -> None:
     text = (ROOT / mutant.module).read_text()
     assert text.count(mutant.text) == 1
-    ast.parse(text.replace(mutant.text, mutant.replaced_by))
+    assert mutant.replaced_by != mutant.text
+    if mutant.module.endswith(".py"):
+        ast.parse(text.replace(mutant.text, mutant.replaced_by))
+    assert [test for test in mutant.tests if not (ROOT / test.partition("::")[0]).exists()] == []
+
+
+def test_each_correction_has_a_name_and_a_test() -> None:
+    names = [mutant.rule for mutant in CORRECTIONS]
+    assert len(set(names)) == len(names)
+    assert all(mutant.tests for mutant in CORRECTIONS)
 
 
 def changed(text: str) -> set[str]:

@@ -1,9 +1,10 @@
 """Run the tests of its rule against each mutant; exit status 1 if one survives.
 
-docs/rfcs.md names the tests of an RFC; the tests of merging are in `tests.mutants.merging`.
+docs/rfcs.md names the tests of an RFC, `tests.mutants.merging` and `tests.mutants.corrections` those of
+their mutants.
 
 Each mutant is a change of a copy of the project, so the working tree stays as it is. ``-k RULE``
-selects rules: ``make mutants ARGS="-k 8212"``.
+selects rules: ``make mutants ARGS="-k 8212"``, ``-k correction``.
 
 ``--random N --seed S`` takes mutants of random places of rooms instead (`tests.mutants.random_places`).
 """
@@ -22,7 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.mutants import random_places
-from tests.mutants.merging import MERGING, TESTS
+from tests.mutants.corrections import CORRECTIONS
+from tests.mutants.merging import MERGING
 from tests.mutants.rfc_rows import ROOT, named_tests
 from tests.mutants.rules import MUTANTS, Mutant
 
@@ -68,7 +70,7 @@ def main() -> int:
             jobs=arguments.jobs,
         )
         return random_places.run(asked, _print)
-    every = (*MUTANTS, *MERGING)
+    every = (*MUTANTS, *MERGING, *CORRECTIONS)
     chosen = [one for one in every if one.rule.startswith(arguments.k)]
     survivors = []
     with tempfile.TemporaryDirectory(prefix="waggle-mutants-") as name:
@@ -105,7 +107,7 @@ def _killer(mutant: Mutant, copy: Path) -> str:
     assert original.count(mutant.text) == 1, f"{mutant.module}: {mutant.text!r} is not there once"
     module.write_text(original.replace(mutant.text, mutant.replaced_by))
     try:
-        nodes = TESTS.get(mutant.rule) or _nodes(named_tests(mutant.rule), copy)
+        nodes = mutant.tests or _nodes(named_tests(mutant.rule), copy)
         return _first_failure(nodes, copy)
     finally:
         module.write_text(original)
@@ -131,13 +133,20 @@ def _first_failure(nodes: Sequence[str], copy: Path) -> str:
     done = subprocess.run(
         command,
         cwd=copy,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            # For the programs that tests start.
+            "PYTHONPATH": os.pathsep.join((str(copy), str(copy / "cmd"))),
+        },
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,
         check=False,
     )
     if done.returncode == 0:
+        if not re.search(r"\d+ passed", done.stdout):
+            raise RuntimeError(f"no test has run: {' '.join(command)}:\n{done.stdout}")
         return ""
     if done.returncode not in (1, 2):
         raise RuntimeError(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")

@@ -21,7 +21,7 @@ _INTENT: Final = "reconcilers/frrk8s/router_rows.py"
 _CONFLICTS: Final = "reconcilers/metallb/conflicts"
 _IN_EFFECT: Final = "reconcilers/frrk8s/in_effect.py"
 _SERVICES: Final = "reconcilers/metallb/services.py"
-TESTS: Final = {
+_TESTS: Final = {
     "frrk8s": (
         "tests/reconcilers/frrk8s/one_object",
         "tests/reconcilers/frrk8s/test_model.py",
@@ -335,4 +335,4 @@ _CHANGES: Final = (
         "if False:",
     ),
 )
-MERGING: Final = tuple(Mutant(*change) for change in _CHANGES)
+MERGING: Final = tuple(Mutant(*change, _TESTS[change[0]]) for change in _CHANGES)

@@ -17,6 +17,8 @@ class Mutant(NamedTuple):
     module: str
     text: str
     replaced_by: str
+    tests: tuple[str, ...] = ()
+    """The tests that have to notice it, the quickest first; those of a row are on the page."""
 
 
 MUTANTS: Final = (

@@ -1,0 +1,418 @@
+"""Mistakes that lost or misrouted traffic, or let somebody in."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_FILES: Final = "resources/manifests/files.py"
+_UNREADABLE: Final = "tests/resources/manifests/test_unreadable.py"
+_INSTANCE: Final = "speaker/engine/instance/instance.py"
+_SETTINGS: Final = "speaker/engine/instance/changed_settings.py"
+_KEPT: Final = "tests/speaker/engine/test_kept_routes.py"
+_MODEL: Final = "tests/cmd/test_router_reload_model.py"
+_DYNAMIC: Final = "tests/speaker/engine/test_dynamic_peers.py"
+_RULES: Final = "reconcilers/intent/service_addresses/address_rules.py"
+_GRANTS: Final = "reconcilers/intent/service_addresses/grants.py"
+_ADDRESSES: Final = "tests/reconcilers/intent/service_addresses"
+_LIMITS: Final = "reconcilers/intent/address_limits.py"
+_OF_LIMITS: Final = "tests/reconcilers/intent/test_address_limits.py"
+_LEARNED: Final = "reconcilers/intent/learned_limits.py"
+_NEXT_HOPS: Final = "speaker/engine/export_rules.py"
+_OF_NEXT_HOPS: Final = "tests/speaker/engine/test_next_hops.py"
+_CONDITIONS: Final = "tests/reconcilers/frrk8s/test_conditions.py"
+
+CHANGES: Final[tuple[tuple[str, ...], ...]] = (
+    # An entry of a manifests directory that cannot be read
+    (
+        "manifests: a link that cannot be followed is a problem of that entry",
+        _FILES,
+        "        except OSError as error:\n            result.skipped[path]",
+        "        except PermissionError as error:\n            result.skipped[path]",
+        _UNREADABLE,
+    ),
+    (
+        "manifests: a directory that cannot be listed is a problem of that entry",
+        _FILES,
+        "    except OSError as error:\n        result.skipped[directory]",
+        "    except PermissionError as error:\n        result.skipped[directory]",
+        _UNREADABLE,
+    ),
+    (
+        "manifests: a file that cannot be looked at is a problem of that entry",
+        _FILES,
+        "    except OSError as error:\n        return unreadable(error)",
+        "    except PermissionError as error:\n        return unreadable(error)",
+        _UNREADABLE,
+    ),
+    # A second agent
+    (
+        "second agent: everything is reserved before anything starts",
+        "cells/hive/lifecycle.py",
+        "        self._entries.append(Entry(name, reserve, start, stop, stop_timeout, first))",
+        (
+            "        async def both() -> None:\n"
+            "            for hook in filter(None, (reserve, start)):\n"
+            "                await hook()\n\n"
+            "        self._entries.append(Entry(name, None, both, stop, stop_timeout, first))"
+        ),
+        "tests/cells/hive/test_lifecycle.py",
+    ),
+    (
+        "second agent: the state directory is locked",
+        "cells/state/state_files.py",
+        "                raise OSError(errno.EBUSY, IN_USE) from None",
+        "                return",
+        "tests/cells/bad_input/test_state_directory.py",
+    ),
+    (
+        "second agent: the path of the API socket is locked",
+        "cells/unix_socket.py",
+        "        raise _in_use(path, program) from None",
+        "        return os.open(_lock_path(path), os.O_RDWR)",
+        "tests/cells/test_unix_socket.py",
+    ),
+    (
+        "second agent: a recording is one process's",
+        "speaker/server/recording_file.py",
+        "                _lock(self._descriptor, path)",
+        "                pass",
+        "tests/speaker/server/test_recording_file.py",
+    ),
+    # A policy that changes together with what resets the session
+    (
+        "reload: kept routes follow a change that resets the session",
+        _INSTANCE,
+        (
+            "                peer.reconfigure(config)\n"
+            "                self._configure_kept_routes(peer, before)"
+        ),
+        "                peer.reconfigure(config)",
+        _KEPT,
+    ),
+    (
+        "reload: kept routes get the new import policy",
+        _SETTINGS,
+        "    _apply_import_policy(outbound, kept, before)\n",
+        "",
+        _KEPT,
+        _MODEL,
+    ),
+    (
+        "reload: kept paths are judged by the new settings",
+        _SETTINGS,
+        "    kept.inbound.judge_again(context)\n",
+        "",
+        _KEPT,
+        _MODEL,
+    ),
+    (
+        "reload: enforceFirstAS is an input of the cached judgement",
+        "speaker/rib/inbound_context.py",
+        '    "hold_time": 0,\n',
+        '    "hold_time": 0,\n    "enforce_first_as": False,\n',
+        _KEPT,
+        _MODEL,
+    ),
+    # A peer of a range that gets an entry of its own
+    (
+        "range and entry: the entry takes the session over",
+        _INSTANCE,
+        "        self._leave_range(config)\n",
+        "",
+        _DYNAMIC,
+    ),
+    (
+        "range and entry: an entry with another name ends the session by the rules of the range",
+        _INSTANCE,
+        "                elif peer.dynamic is not None:\n                    self._remove(peer)",
+        "                elif peer.dynamic is not None:\n                    pass",
+        _DYNAMIC,
+    ),
+    (
+        "range and entry: the range takes the session back",
+        _INSTANCE,
+        "            peer.dynamic is not None or not self.dynamic_peers.take_over(peer)\n",
+        "            True\n",
+        _DYNAMIC,
+    ),
+    (
+        "range and entry: a reload gives the entry its session before the range changes",
+        "cmd/waggle/commands/router/reload.py",
+        "    early = [peer for peer in changed if _is_neighbor(peer) and _end(peer) not in former]",
+        "    early: list[AnyPeer] = []",
+        "tests/cmd/test_router_reload.py",
+        _MODEL,
+    ),
+    # One dialect's Secret
+    (
+        "one dialect's Secret: the operator reads none of Antrea's",
+        "reconcilers/antrea/dialect.py",
+        "= (NODE, BGP_POLICY)\n",
+        "= (NODE, BGP_POLICY, SECRET_KIND)\n",
+        "tests/cells/faults/permissions/test_operator.py",
+        "tests/deploy/chart/test_roles.py",
+    ),
+    (
+        "one dialect's Secret: the webhook waits for kinds of the object's dialect alone",
+        "cells/operator/webhook/cell.py",
+        (
+            "            if read.table in unread.kinds:\n"
+            "                return unread.kinds[read.table]\n"
+            "        return unread.waits_for"
+        ),
+        "            del read\n        return next(iter(unread.kinds.values()), unread.waits_for)",
+        "tests/cells/faults/permissions/test_webhook.py",
+    ),
+    (
+        "one dialect's Secret: a kind that may not be read delays its own dialect alone",
+        "resources/kubernetes/reflector.py",
+        "        if not self.feed.rows and now - since >= self._timeouts.forbidden_grace:",
+        "        if False:",
+        "tests/resources/kubernetes/source/test_kinds.py",
+    ),
+    # Addresses of Services
+    *(
+        (f"addresses of Services: {what} is refused", _RULES, text, "        if False:", _ADDRESSES)
+        for what, text in (
+            ("an address of this node", "        if self.own.covers(family, nlri):"),
+            ("the address of a peer", "        if self.peers.covers(family, nlri):"),
+            ("an address of another node", "        if networks.nodes.covers(family, nlri):"),
+            ("an address of the Kubernetes API", "        if networks.api.covers(family, nlri):"),
+            (
+                "an address in another node's pod network",
+                (
+                    "        if networks.pods.covers(family, nlri) "
+                    "and not networks.own_pods.covers(family, nlri):"
+                ),
+            ),
+            (
+                "the address of another node's peer",
+                "        if networks.peers.covers(family, nlri):",
+            ),
+            ("a next hop", "        if self.next_hops.covers(family, nlri):"),
+            ("a default gateway", "        if self.gateways.covers(family, nlri):"),
+            ("the cluster IP of another Service", "        if owner is not None:"),
+            (
+                "an address in the range of cluster IPs",
+                "        if self.networks.services.covers(family, nlri):",
+            ),
+        )
+    ),
+    (
+        "addresses of Services: --advertise-permit has exceptions",
+        _RULES,
+        "        if foreign and not self.permit.covers(family, nlri):",
+        "        if foreign:",
+        _ADDRESSES,
+    ),
+    (
+        "addresses of Services: what a pool permits stays permitted",
+        _RULES,
+        "        if address.in_pool:",
+        "        if False:",
+        _ADDRESSES,
+    ),
+    (
+        "addresses of Services: status says when no rule restricts them",
+        _RULES,
+        "    if rules.allow is not None or grants.annotated_only or grants.by_namespace:",
+        "    if True:",
+        _ADDRESSES,
+    ),
+    (
+        "addresses of Services: an IPv6 address with a martian inside is one",
+        "reconcilers/intent/service_addresses/martians.py",
+        "    for prefix, place, name in _EMBEDDED:",
+        "    for prefix, place, name in _EMBEDDED[:0]:",
+        _ADDRESSES,
+    ),
+    (
+        "addresses of Services: leading zeros are decimal",
+        "resources/addresses.py",
+        '        return _LEADING_ZEROS.sub("", text)',
+        "        return text",
+        "tests/resources/test_service_row.py",
+    ),
+    (
+        "addresses of Services: what one namespace is granted is closed to others",
+        _GRANTS,
+        "                return None if in_pool else self._rejection_of_granted(family, nlri)",
+        "                return None",
+        _ADDRESSES,
+    ),
+    (
+        "addresses of Services: a namespace uses the prefixes of its annotation alone",
+        _GRANTS,
+        "        if grant.covered.covers(family, nlri):",
+        "        if True:",
+        _ADDRESSES,
+    ),
+    (
+        "addresses of Services: --advertise-namespaces=annotated requires the annotation",
+        "reconcilers/intent/service_addresses/address_rules.py",
+        'grants=Grants(annotated_only=options.advertise_namespaces == "annotated"),',
+        "grants=Grants(),",
+        _ADDRESSES,
+    ),
+    # Limits
+    (
+        "limits: of the addresses of one Service",
+        _LIMITS,
+        "        if self._of_service and named.position >= self._of_service:",
+        "        if False:",
+        _OF_LIMITS,
+    ),
+    (
+        "limits: of the addresses of one namespace",
+        _LIMITS,
+        (
+            "        if crowded is None or named.field not in self._counted_fields "
+            "or nlri in crowded.first:"
+        ),
+        "        if True:",
+        _OF_LIMITS,
+    ),
+    (
+        "limits: the newest Services lose",
+        _LIMITS,
+        "            nlri: (created, name, named.position)",
+        '            nlri: ("", name, named.position)',
+        _OF_LIMITS,
+    ),
+    (
+        "limits: addresses that controllers allocate are not counted",
+        _LIMITS,
+        "{EXTERNAL_IPS, INGRESS} if options.advertise_namespace_limit_ingress else {EXTERNAL_IPS}",
+        "{EXTERNAL_IPS, INGRESS}",
+        _OF_LIMITS,
+    ),
+    (
+        "limits: towards a peer what administrators configure is sent",
+        "reconcilers/intent/limited_sets.py",
+        "        if part.rank is None:\n            return None",
+        "        if part.rank is None:\n            continue",
+        "tests/reconcilers/intent/test_peer_limits.py",
+    ),
+    (
+        "limits: towards a peer what administrators configure takes room from Services",
+        "reconcilers/intent/limited_sets.py",
+        "        self.of_services.size = max(0, self.limit - len(self.own))",
+        "        self.of_services.size = self.limit",
+        "tests/reconcilers/intent/test_peer_limits.py",
+    ),
+    (
+        "limits: there is a warning at 75 percent",
+        "cells/apply/peer_limits.py",
+        "            if 100 * row.prefixes < WARNING_PERCENT * row.limit:",
+        "            if row.prefixes < row.limit:",
+        "tests/cells/apply/test_peer_limits.py",
+    ),
+    (
+        "limits: what a peer ends a session for is learned",
+        _LEARNED,
+        "            if event.peer_limit is not None:",
+        "            if False:",
+        "tests/reconcilers/intent/test_learned_limits.py",
+    ),
+    (
+        "limits: the NOTIFICATION's data is the limit",
+        _LEARNED,
+        "        if limits.limit is not None and limits.limit < sent[limits.family]:",
+        "        if False:",
+        "tests/reconcilers/intent/test_learned_limits.py",
+    ),
+    (
+        "limits: a learned limit stays until the session has been up for an hour",
+        _LEARNED,
+        "LIFTED_AFTER_SECONDS: Final = 3600.0",
+        "LIFTED_AFTER_SECONDS: Final = 0.0",
+        "tests/reconcilers/intent/test_learned_limits.py",
+    ),
+    # IPv4 routes over IPv6 sessions, and routes that are not sent
+    (
+        "unsent routes: IPv4 over IPv6 has the address of the interface as next hop",
+        _NEXT_HOPS,
+        "        return on_interface or _default(config.default_next_hop_ipv4)",
+        "        return _default(config.default_next_hop_ipv4)",
+        _OF_NEXT_HOPS,
+    ),
+    (
+        "unsent routes: IPv4 over IPv6 has the Node's address otherwise",
+        _NEXT_HOPS,
+        "        return on_interface or _default(config.default_next_hop_ipv4)",
+        "        return on_interface",
+        _OF_NEXT_HOPS,
+    ),
+    (
+        "unsent routes: each obstacle is a problem",
+        "reconcilers/intent/unsent_routes.py",
+        "            if family.left_out and family.obstacle:",
+        "            if False:",
+        "tests/reconcilers/frrk8s/test_next_hops.py",
+        "tests/cells/apply/test_session_readings.py",
+        "tests/scenarios/test_routes_are_sent.py",
+    ),
+    # Accepted routes that the kernel does not get
+    (
+        "kernel routes: accepted ones that are not installed are a condition",
+        "reconcilers/frrk8s/one_object/routers.py",
+        "        if accepting:\n",
+        "        if False:\n",
+        _CONDITIONS,
+    ),
+    (
+        "kernel routes: they are no condition where agents install them",
+        "reconcilers/frrk8s/compile_node.py",
+        "effective=WITH_KERNEL_ROUTES if context.routes_installed else frozenset(),",
+        "effective=frozenset(),",
+        _CONDITIONS,
+    ),
+)
+LIVE: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        "second agent: ten mistaken starts send a router nothing",
+        "cells/hive/lifecycle.py",
+        "        self._entries.append(Entry(name, reserve, start, stop, stop_timeout, first))",
+        (
+            "        async def both() -> None:\n"
+            "            for hook in filter(None, (reserve, start)):\n"
+            "                await hook()\n\n"
+            "        self._entries.append(Entry(name, None, both, stop, stop_timeout, first))"
+        ),
+        (
+            "tests/interop/test_second_agent.py::"
+            "test_ten_mistaken_starts_send_the_router_nothing[bird]"
+        ),
+    ),
+    (
+        "reload: a policy that changes with the hold time reaches the routes of a router",
+        _INSTANCE,
+        (
+            "                peer.reconfigure(config)\n"
+            "                self._configure_kept_routes(peer, before)"
+        ),
+        "                peer.reconfigure(config)",
+        "tests/interop/test_policy_changes.py",
+    ),
+    (
+        "unsent routes: the interface of a connection is read",
+        "speaker/server/transports.py",
+        "        self._feed(TransportConnected(connection.number, local, remote, other))",
+        "        self._feed(TransportConnected(connection.number, local, remote, None))",
+        "tests/interop/test_dual_stack_next_hops.py",
+    ),
+    (
+        "limits: a router with a limit gets what it takes",
+        _LEARNED,
+        "            if event.peer_limit is not None:",
+        "            if False:",
+        "tests/interop/test_peer_limit.py",
+    ),
+    (
+        "addresses of Services: a router gets none of the cluster's own",
+        _RULES,
+        "        if foreign and not self.permit.covers(family, nlri):",
+        "        if False:",
+        "tests/interop/test_service_addresses.py",
+    ),
+)
