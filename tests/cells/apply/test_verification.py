@@ -120,7 +120,8 @@ def test_a_request_is_refused_before_the_first_round_and_answered_after_it(
     async def scenario() -> None:
         stand = Stand(monkeypatch)
         with pytest.raises(NotReadyError, match="nothing has been applied yet"):
-            await stand.loop.request()
+            async with asyncio.timeout(60):
+                await stand.loop.request()
         stand.first.set()
         stand.slices = [(), (WITHOUT,)]
         async with stand.running():

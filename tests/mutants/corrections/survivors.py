@@ -25,7 +25,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "reconcilers/cilium/compile_node.py",
         "preferring(nodes[name], self._options.node_address)",
         "preferring(nodes[name], ())",
-        "tests/reconcilers/cilium/test_node_facts.py",
+        "tests/cmd/test_render.py",
     ),
     # The others
     (
@@ -62,7 +62,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "cmd/waggle/router_config/bmp.py",
         "local_address=entry.local_address",
         "local_address=None",
-        "tests/cmd/test_router_file.py",
+        "tests/cmd/test_router.py",
     ),
     (
         "survivor: decode has --add-path",
