@@ -1,6 +1,6 @@
 """Each row of docs/rfcs.md has a mutant, and each mutant is one change of a module that its row names.
 
-Mutants of merging, and those that put mistakes back, have tests of their own (`tests.mutants.merging`,
+Mutants of merging and of corrected mistakes have tests of their own (`tests.mutants.merging`,
 `tests.mutants.corrections`).
 
 `make mutants` runs them: a mutant that fails no test of its row is a rule that no test holds.

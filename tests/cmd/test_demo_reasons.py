@@ -29,6 +29,11 @@ UNKNOWN = {
         ({"problems": [UNKNOWN]}, {}, ("Node/nope: metadata.name: there is no such node",)),
         (
             {"unusedObjects": [{"message": "3 objects of metallb.io are not read"}]},
+            {},
+            ("3 objects of metallb.io are not read",),
+        ),
+        (
+            {"unusedObjects": [{"message": "3 objects of metallb.io are not read"}]},
             {"problems": ["3 objects of metallb.io are not read"]},
             ("3 objects of metallb.io are not read",),
         ),
@@ -43,7 +48,14 @@ UNKNOWN = {
             (EMPTY,),
         ),
     ],
-    ids=["empty directory", "peers", "unknown node", "dialect off", "held file"],
+    ids=[
+        "empty directory",
+        "peers",
+        "unknown node",
+        "dialect off",
+        "dialect off, twice",
+        "held file",
+    ],
 )
 def test_each_reason_is_said_once(
     status: dict[str, Any], peers: dict[str, Any], expected: tuple[str, ...]

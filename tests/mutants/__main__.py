@@ -1,7 +1,7 @@
 """Run the tests of its rule against each mutant; exit status 1 if one survives.
 
-docs/rfcs.md names the tests of an RFC, `tests.mutants.merging` and `tests.mutants.corrections` those of
-their mutants.
+docs/rfcs.md names the tests of an RFC; `tests.mutants.merging` and `tests.mutants.corrections` have
+their own.
 
 Each mutant is a change of a copy of the project, so the working tree stays as it is. ``-k RULE``
 selects rules: ``make mutants ARGS="-k 8212"``, ``-k correction``.

@@ -18,7 +18,7 @@ class Mutant(NamedTuple):
     text: str
     replaced_by: str
     tests: tuple[str, ...] = ()
-    """The tests that have to notice it, the quickest first; those of a row are on the page."""
+    """The tests that have to notice it, the quickest first; docs/rfcs.md has a row's."""
 
 
 MUTANTS: Final = (

@@ -197,7 +197,7 @@ def address_rules(
     session_addresses: Iterable[SessionAddress] = (),
     addresses: Iterable[str] = (),
 ) -> AddressRules:
-    """Return the address rules of a node with these peers, for addresses of Services.
+    """Return the address rules of a node with these peers, without the rules of the cluster.
 
     ``session_addresses`` of other peers are ignored. ``addresses`` are the addresses of the node in
     other objects than its Node.
@@ -214,7 +214,6 @@ def address_rules(
         permit=AddressSet.of(options.advertise_permit),
         allow=AddressSet.of(options.advertise_allow) if options.advertise_allow else None,
         deny=AddressSet.of(options.advertise_deny),
-        grants=Grants(annotated_only=options.advertise_namespaces == "annotated"),
         minimum_length={
             IPV4_UNICAST: options.advertise_min_length_ipv4,
             IPV6_UNICAST: options.advertise_min_length_ipv6,

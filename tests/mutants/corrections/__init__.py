@@ -3,7 +3,7 @@
 ``make mutants ARGS="-k correction"`` runs them; ``-k "live correction"`` some of them against real
 routers and an API server. A rule is the behaviour in a few words.
 
-* `routes`: what loses or misroutes traffic, or lets somebody in
+* `routes`: what loses or misroutes traffic, or admits a stranger
 * `users`: commands, the chart, the pages
 * `system`: the speaker, clusters, dialects
 * `survivors`: mutations of one operand that no test noticed

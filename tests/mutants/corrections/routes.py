@@ -1,4 +1,4 @@
-"""Mistakes that lost or misrouted traffic, or let somebody in."""
+"""Mistakes that lost or misrouted traffic, or admitted a stranger."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         _ADDRESSES,
     ),
     (
-        "addresses of Services: status says when no rule restricts them",
+        "addresses of Services: status has a line while no rule restricts them",
         _RULES,
         "    if rules.allow is not None or grants.annotated_only or grants.by_namespace:",
         "    if True:",
@@ -249,9 +249,9 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     ),
     (
         "addresses of Services: --advertise-namespaces=annotated requires the annotation",
-        "reconcilers/intent/service_addresses/address_rules.py",
-        'grants=Grants(annotated_only=options.advertise_namespaces == "annotated"),',
-        "grants=Grants(),",
+        "reconcilers/intent/service_addresses/tracker.py",
+        'Grants(annotated_only=options.advertise_namespaces == "annotated")',
+        "Grants()",
         _ADDRESSES,
     ),
     # Limits
@@ -354,7 +354,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     ),
     # Accepted routes that the kernel does not get
     (
-        "kernel routes: accepted ones that are not installed are a condition",
+        "kernel routes: accepted routes without a place in the kernel are a condition",
         "reconcilers/frrk8s/one_object/routers.py",
         "        if accepting:\n",
         "        if False:\n",

@@ -188,7 +188,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "tests/cmd/test_history_command.py",
     ),
     (
-        "survivor: a reload says that apiSocket takes effect at the next start",
+        "survivor: apiSocket takes effect at the next start, with a message at a reload",
         "cmd/waggle/commands/router/program.py",
         '            ("apiSocket", after.api_socket != config.api_socket),\n',
         "",

@@ -17,21 +17,21 @@ _ERRORS: Final = "tests/cmd/test_error_form.py"
 CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     # Definitions of other projects
     (
-        "definitions: the pages create those of one dialect",
+        "definitions: the pages create one dialect's",
         "docs/install.md",
         "kubectl create -f deploy/helm/waggle/crds/cilium.yaml",
         "kubectl apply -f deploy/helm/waggle/crds",
         "tests/deploy/test_definitions.py::test_the_pages_name_the_definitions_of_one_dialect",
     ),
     (
-        "definitions: those of another project are not printed",
+        "definitions: another project's are not printed",
         _CRDS,
         "        elif is_generated(present) or kind in replaced:",
         "        elif True:",
         _OF_CRDS,
     ),
     (
-        "definitions: ours are those that the cluster has",
+        "definitions: ours are what the cluster has of Waggle",
         _CRDS,
         "            if not ours:\n                result.append(definition)",
         "            result.append(definition)",
@@ -97,8 +97,8 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "check: every problem of a router's file comes in one run",
         "cmd/waggle/router_config/problems.py",
-        "            if wrong in seen and",
-        "            if sentences and",
+        "    while len(sentences) < MAX_PROBLEMS:",
+        "    while not sentences:",
         "tests/cmd/test_router_file.py",
     ),
     # A dialect that feeds another one
@@ -110,7 +110,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         f"{_VALUES}::test_a_dialect_switches_on_the_one_that_it_feeds",
     ),
     (
-        "feeder: the chart refuses one whose dialect is off by name",
+        "feeder: the chart refuses it where the fed dialect is off by name",
         _HELPERS,
         '{{- if eq (toString $fed.enabled) "false" -}}',
         "{{- if false -}}",
@@ -168,7 +168,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     ),
     # Pages
     (
-        "pages: messages are those of the code",
+        "pages: messages are the code's",
         "docs/runbook.md",
         "`you may not create pods/exec`",
         "`you are not allowed to create pods/exec`",

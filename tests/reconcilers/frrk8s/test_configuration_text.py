@@ -33,3 +33,11 @@ def test_a_neighbour_has_the_commands_and_the_values_of_its_bfd_profile(
         assert values.startswith("! neighbor 203.0.113.9: bfd receive-interval ")
         assert f"receive-interval {profile.receive_interval}, transmit-interval" in values
         assert ("passive-mode" in values) == profile.passive
+
+
+def test_scripts_find_the_lines_of_frr() -> None:
+    red = Instance("red", "red", 64901, "192.0.2.1")
+    peers = [Peer(name, "p", "203.0.113.9", None, 64950) for name in ("i", "red")]
+    lines = desired_text([INSTANCE, red], peers).splitlines()
+    assert lines.count("router bgp 64900") == lines.count("router bgp 64901 vrf red") == 1
+    assert lines.count("  neighbor 203.0.113.9 activate") >= 2
