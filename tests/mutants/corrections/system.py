@@ -115,7 +115,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "reconcilers/intent/object_problems.py",
         "        if problem.of_tenant:",
         "        if False:",
-        _OF_LIMITS,
+        "tests/reconcilers/intent/test_object_problems.py",
     ),
     (
         "tenants: their problems are not in the agent's health",
