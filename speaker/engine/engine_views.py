@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from speaker.api import InstanceStatus, PeerCounts, PeerStatus, Routes
 from speaker.engine import views
@@ -12,6 +13,8 @@ from speaker.nlri import Family
 from speaker.peer.engine_context import EngineContext
 from speaker.peer.peer import Peer
 from speaker.rib.local_routes import LOCAL
+
+ViewT = TypeVar("ViewT")
 
 
 class EngineViews:
@@ -34,18 +37,18 @@ class EngineViews:
     def peers(self, now: float) -> Iterator[PeerStatus]:
         """Iterate over all sessions, by instance and name."""
         self._context.now = now
-        return (views.peer_status(instance, peer) for instance, peer in self._peers())
+        return self._of_peers(views.peer_status)
 
     def peer_counts(self) -> Iterator[PeerCounts]:
         """Iterate over the counts of all sessions, in the same order."""
-        return (views.peer_counts(instance, peer) for instance, peer in self._peers())
+        return self._of_peers(views.peer_counts)
 
-    def _peers(self) -> Iterator[tuple[Instance, Peer]]:
+    def _of_peers(self, view: Callable[[Instance, Peer], ViewT]) -> Iterator[ViewT]:
         for _, instance in sorted(self._instances.items()):
             for name, peer in sorted(instance.peers.items()):
                 # A reader in slices gives peers the time to be removed.
                 if instance.peers.get(name) is peer:
-                    yield instance, peer
+                    yield view(instance, peer)
 
     def instances(self) -> Iterator[InstanceStatus]:
         """Iterate over all instances, by name."""

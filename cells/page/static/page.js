@@ -406,7 +406,7 @@
     source.onopen = () => { connection.className = "live"; connection.textContent = "live"; };
     source.onmessage = (event) => changed(JSON.parse(event.data));
     source.onerror = () => {
-      state.revisions = {}; // those of an agent that starts again begin anew
+      state.revisions = {}; // an agent that starts again begins anew
       connection.className = "lost";
       connection.textContent = "no connection to the agent; the page shows what was read last";
       if (source.readyState === EventSource.CLOSED) { setTimeout(follow, 3000); }
