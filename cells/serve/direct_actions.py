@@ -60,7 +60,7 @@ class _Head:
         self.decode = decode
         self.second = 0
         self.around: dict[int, tuple[bytes, bytes]] = {}
-        """The octets before and after the items in answers of this second, by the items' length."""
+        """The octets around the items, in answers of this second, by the length of the items."""
 
     def add(self, size: int) -> tuple[bytes, bytes]:
         """Return the octets around items of a length, which are new in this second."""
