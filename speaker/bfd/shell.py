@@ -140,8 +140,8 @@ class Shell:
             self._open_receiver(place, addresses, least_ttl[place])
         for key in self._wanted.keys() - self._sending.keys():
             if _place(key) not in self._receivers:
-                # Another process has the port: the neighbor would take these packets for packets of
-                # its session, and end it.
+                # Another process has the port: the neighbor would take these packets for that one's,
+                # and end its session.
                 continue
             try:
                 self._devices[key] = device_number(key.device) if key.device else 0

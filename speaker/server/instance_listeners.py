@@ -44,15 +44,15 @@ class _Instance:
         self.filters_are_due = False
 
     def password(self, address: str) -> Secret | None:
-        """Return the key of an address or prefix: the latest, if there are several."""
+        """Return the key of an address or prefix: of several, the last that was set."""
         of_peers = self.passwords.get(address)
         return next(reversed(of_peers.values())) if of_peers else None
 
     @property
     def keys(self) -> dict[str, Secret]:
         """The key of each address or prefix that has one."""
-        latest = {address: self.password(address) for address in self.passwords}
-        return {address: key for address, key in latest.items() if key is not None}
+        keys = {address: self.password(address) for address in self.passwords}
+        return {address: key for address, key in keys.items() if key is not None}
 
     def set_filters(self) -> None:
         """Give all listeners the least TTL of each peer."""

@@ -31,7 +31,7 @@ from speaker.server.read_queue import LONG_PIECE, PIECE, ReadQueue
 CONNECT_TIMEOUT_SECONDS: Final = 30.0
 """The kernel's own timeout is over two minutes."""
 STATION_WAIT_SECONDS: Final = 0.5
-"""Between two checks whether this process may connect to its monitoring stations."""
+"""Poll interval of whether this process may connect to its monitoring stations."""
 LINGER_SECONDS: Final = 2.0
 """How long a closed connection may deliver its last NOTIFICATION, and the peer may take to close."""
 SLICE_SECONDS: Final = 0.005

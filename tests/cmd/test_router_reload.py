@@ -168,7 +168,7 @@ def test_many_prefixes_change_in_several_turns_of_the_loop(
         task.cancel()
 
     asyncio.run(scenario())
-    # Of the prefix that goes, and the prefixes that come.
+    # With the withdrawal, one more than three slices.
     last = [("update_local", 1), ("remove_peer", 1), ("remove_peer", 1)]
     assert turns == [*[[("update_local", SLICE_PREFIXES)]] * 3, last]
 

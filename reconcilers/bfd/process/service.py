@@ -237,7 +237,7 @@ class BfdService:
             agent.close()
             return
         if self._agent is not None and self._agent.is_in_use:
-            # All sessions here belong to the running agent, of whose peers this one knows nothing.
+            # The sessions are the running agent's, of whose peers this one knows nothing.
             self._refuse(agent)
             return
         self._disconnect("the agent has ended it")
