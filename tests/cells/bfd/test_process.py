@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from cells.bfd import cell
 from cells.bfd.cell import ALONE_SECONDS, BfdProcessJob
@@ -108,12 +109,15 @@ def test_a_directory_that_cannot_be_made_ends_no_agent(tmp_path: Path) -> None:
         async with asyncio.TaskGroup() as group:
             supervisor.bind(group)
             await lifecycle.start()
-            await asyncio.sleep(3600)
+            # Five restarts take three seconds.
+            await asyncio.sleep(20)
             status = health.scope("process").status
             assert status is not None
             await lifecycle.stop()
         return status.message
 
-    for name, reason in (("file", "Not a directory"), ("loop", "Too many levels of symbolic")):
-        assert reason in run(scenario(tmp_path / name / "bfd"))
+    with capture_logs() as logs:
+        for name, reason in (("file", "Not a directory"), ("loop", "Too many levels of symbolic")):
+            assert reason in run(scenario(tmp_path / name / "bfd"))
     assert ends == []
+    assert max(line["attempt"] for line in logs) > 5
