@@ -6,6 +6,7 @@ Sources: the registries "Border Gateway Protocol (BGP) Parameters", "Address Fam
 
 from __future__ import annotations
 
+import functools
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -47,6 +48,14 @@ def _dashed(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
+@functools.lru_cache(256)  # a peer may send any number
+def _family_text(afi: int, safi: int) -> str:
+    try:
+        return f"{_dashed(Afi(afi).name)}-{_dashed(Safi(safi).name)}"
+    except ValueError:
+        return f"afi-{afi}-safi-{safi}"
+
+
 class Family(NamedTuple):
     """An address family: AFI and SAFI (RFC 4760); any number is allowed, known ones have names."""
 
@@ -55,10 +64,7 @@ class Family(NamedTuple):
 
     def __str__(self) -> str:
         """Format it as in configuration: ``ipv4-unicast``; unknown numbers as ``afi-7-safi-9``."""
-        try:
-            return f"{_dashed(Afi(self.afi).name)}-{_dashed(Safi(self.safi).name)}"
-        except ValueError:
-            return f"afi-{self.afi}-safi-{self.safi}"
+        return _family_text(self.afi, self.safi)
 
     @classmethod
     def parse(cls, text: str) -> Family:

@@ -85,21 +85,27 @@ def collector_item(node: str, status: CollectorStatus) -> dict[str, Any]:
 def _members(
     status: PeerStatus | CollectorStatus | PeerMembers, hidden: frozenset[str]
 ) -> Iterator[tuple[str, Any]]:
-    for field in _fields(type(status)):
-        value = getattr(status, field.name)
-        if value is None or value == field.default or field.name in hidden:
+    for name, encoded, default, is_time in _fields(type(status), hidden):
+        value = getattr(status, name)
+        if value is None or value == default:
             continue
-        if field.encode_name.endswith("Time") and not isinstance(value, datetime):
+        if is_time and not isinstance(value, datetime):
             value = datetime.fromtimestamp(int(value), UTC)
-        elif isinstance(value, float):
+        elif type(value) is float:
             value = round(value, 1)
-        yield field.encode_name, value
+        yield encoded, value
 
 
 @functools.cache
-def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """Return the fields of a status; msgspec computes them at each call."""
-    return msgspec.structs.fields(struct)
+def _fields(
+    struct: type[msgspec.Struct], hidden: frozenset[str]
+) -> tuple[tuple[str, str, Any, bool], ...]:
+    """Return name, encoded name, default, and whether it is a time, of the fields that are shown."""
+    return tuple(
+        (field.name, field.encode_name, field.default, field.encode_name.endswith("Time"))
+        for field in msgspec.structs.fields(struct)
+        if field.name not in hidden
+    )
 
 
 def _received(families: Sequence[FamilyStatus]) -> Iterator[FamilyCount]:

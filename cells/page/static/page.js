@@ -108,10 +108,10 @@
     column("State", (of) => of.state, "", (of) => of.state === "Established" ? "good" : "bad"),
     column("Since", (of) => age(of.sinceTime), "number"),
     column("BFD", (of) => of.bfd),
-    column("Received", (of) => of.counts ? of.counts.routesReceived : count(of.received), "number"),
-    column("Advertised", (of) => of.counts ? of.counts.routesAdvertised : count(of.advertised), "number"),
-    column("Updates in", (of) => (of.counts ?? of).updatesReceived, "number"),
-    column("out", (of) => (of.counts ?? of).updatesSent, "number"),
+    column("Received", (of) => count(of.received), "number"),
+    column("Advertised", (of) => count(of.advertised), "number"),
+    column("Updates in", (of) => of.updatesReceived, "number"),
+    column("out", (of) => of.updatesSent, "number"),
     column("Flaps", (of) => of.flaps || null, "number"),
     column("Reason", (of) => of.state === "Established" ? of.malformed : of.reason || of.likelyCause, "wide"),
   ];
@@ -311,10 +311,19 @@
     return answer;
   }
 
+  // The numbers of the sessions that the head has read; routes are a sum of all families here.
   async function counts() {
     const answer = await read("/v1/peer-counts"), key = (of) => JSON.stringify([of.node, of.instance, of.name]);
-    const read_now = new Map(answer.items.map((of) => [key(of), of]));
-    for (const session of state.sessions) { session.counts = read_now.get(key(session)) ?? session.counts; }
+    const bySession = new Map(answer.items.map((of) => [key(of), of]));
+    const families = (routes) => routes === undefined ? undefined : [{ routes }];
+    for (const session of state.sessions) {
+      const of = bySession.get(key(session));
+      if (!of) { continue; }
+      const { updatesReceived, updatesSent, routesReceived, routesAdvertised } = of;
+      Object.assign(session, {
+        updatesReceived, updatesSent, received: families(routesReceived), advertised: families(routesAdvertised),
+      });
+    }
     return answer;
   }
 
