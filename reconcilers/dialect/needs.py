@@ -7,7 +7,6 @@ from typing import Any
 
 from reconcilers.dialect.compilation import ClusterAddresses
 from reconcilers.dialect.extension import Extension
-from resources.kind import Kind
 from statedb import Snapshot
 
 
@@ -24,5 +23,3 @@ class ReservedAddresses(Extension, frozen=True):
     addresses: Callable[[Any, Snapshot, str | None], ClusterAddresses]
     """Returns the addresses of all nodes whose objects are in the tables (in an operator of all), or of
     the node with a name, where objects belong to one node; given the dialect."""
-    kinds: tuple[Kind[Any], ...] = ()
-    """Kinds of an agent with such addresses whose changes compile nothing."""

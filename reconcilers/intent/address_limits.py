@@ -3,7 +3,8 @@
 Every user who may write a Service may write thousands of addresses into it, and a router ends the
 session with a node that announces more prefixes than it takes. Beyond the limit of a namespace the
 Services with the newest creationTimestamp lose, then by name; within a Service the addresses at the
-end of its list. The result depends on Services alone, and so is the same on all nodes.
+end of its list. No more Services of a namespace share an address than it may have addresses: a route
+is compiled of all that name it. The result depends on Services alone, and so is the same on all nodes.
 
 A changed Service costs what its own addresses cost; where a namespace is at its limit, the logarithm of
 the number of its addresses in addition.
@@ -68,6 +69,11 @@ class AddressesOfService:
         return self._row.metadata.namespace
 
     @property
+    def name(self) -> str:
+        """The name of the Service within its namespace."""
+        return self._row.metadata.name
+
+    @property
     def addresses(self) -> Mapping[bytes, NamedAddress]:
         """All addresses of the Service, each once, for the limits."""
         if self._addresses is None:
@@ -93,10 +99,16 @@ class _Namespace:
     """The counted addresses of a namespace that has more of them than it may have."""
 
     def __init__(self, limit: int) -> None:
+        self._limit = limit
         self.first: FirstByRank[bytes] = FirstByRank(limit)
         self._holders: dict[bytes, dict[str, Rank]] = {}
         """The Services that name an address, each with the rank that it gives the address."""
         self._of_service: dict[str, tuple[bytes, ...]] = {}
+        self._sharing: dict[bytes, FirstByRank[str]] = {}
+        """The Services of the addresses that more of them name than may share one, or have."""
+        self._changed: dict[bytes, bool] = {}
+        """The addresses among them with other Services since the last call of `settle`; True: they are
+        new among them."""
 
     def put(self, name: str, ranks: Mapping[bytes, Rank]) -> None:
         """Take the counted addresses of a Service; it has none if it is gone."""
@@ -104,12 +116,29 @@ class _Namespace:
         for nlri in before:
             if nlri not in ranks:
                 del self._holders[nlri][name]
+                self._share(nlri, name, None)
                 self._rank(nlri)
         if ranks:
             self._of_service[name] = tuple(ranks)
         for nlri, rank in ranks.items():
             self._holders.setdefault(nlri, {})[name] = rank
+            self._share(nlri, name, rank)
             self._rank(nlri)
+
+    def _share(self, nlri: bytes, name: str, rank: Rank | None) -> None:
+        """Take the rank that a Service gives an address; None if it does not name it any more."""
+        holders, sharing = self._holders[nlri], self._sharing.get(nlri)
+        if new := sharing is None:
+            if len(holders) <= self._limit:
+                return
+            sharing = self._sharing[nlri] = FirstByRank(self._limit)
+            for holder, of_holder in holders.items():
+                sharing.put(holder, of_holder)
+        elif rank is None:
+            sharing.discard(name)
+        else:
+            sharing.put(name, rank)
+        self._changed[nlri] = new or self._changed.get(nlri, False)
 
     def _rank(self, nlri: bytes) -> None:
         holders = self._holders[nlri]
@@ -117,18 +146,31 @@ class _Namespace:
             self.first.put(nlri, min(holders.values()))
         else:
             del self._holders[nlri]
+            self._sharing.pop(nlri, None)
             self.first.discard(nlri)
 
     def settle(self) -> list[str]:
         """Return the names of the Services with an address that is judged differently now."""
-        return [name for nlri in self.first.settle() for name in self._holders.get(nlri, ())]
+        judged = [name for nlri in self.first.settle() for name in self._holders.get(nlri, ())]
+        changed, self._changed = self._changed, {}
+        for nlri, new in changed.items():
+            if (sharing := self._sharing.get(nlri)) is not None:
+                moved = sharing.settle()
+                # Before, all of them shared it.
+                judged += (n for n in self._holders[nlri] if n not in sharing) if new else moved
+        return list(dict.fromkeys(judged))
+
+    def shares(self, name: str, nlri: bytes) -> bool:
+        """True unless as many older Services as may share an address name it, too."""
+        sharing = self._sharing.get(nlri)
+        return sharing is None or name in sharing
 
     def beyond(self) -> list[str]:
         """Return the names of the Services with an address beyond the limit."""
         return [
             name
             for name, addresses in self._of_service.items()
-            if any(nlri not in self.first for nlri in addresses)
+            if any(nlri not in self.first or not self.shares(name, nlri) for nlri in addresses)
         ]
 
 
@@ -244,8 +286,14 @@ class AddressLimits:
             text = f"its Service has {count} before it, which is the limit"
             return Rejection(SERVICE_LIMIT, f"{text} (--advertise-service-limit)")
         crowded = self._crowded.get(rejected.namespace)
-        if crowded is None or named.field not in self._counted_fields or nlri in crowded.first:
+        if crowded is None or named.field not in self._counted_fields:
             return None
+        if nlri in crowded.first:
+            if crowded.shares(rejected.name, nlri):
+                return None
+            text = f"{counted(self._of_namespace, 'older Service', 'older Services')} of namespace"
+            text += f" {rejected.namespace} share it, which is the limit"
+            return Rejection(NAMESPACE_LIMIT, f"{text} (--advertise-namespace-limit)")
         count = counted(self._of_namespace, "address", "addresses")
         text = f"the Services of namespace {rejected.namespace} have {count}"
         return Rejection(

@@ -63,12 +63,6 @@ class AddressRulesTracker:
         self._resources = resources
         self._intent = intent
         self._dialects = extended(dialects, ReservedAddresses)
-        self._with_addresses = {
-            dialect.name: frozenset(map(resources.of, reserved.kinds))
-            for dialect, reserved in self._dialects
-            if reserved.kinds
-        }
-        """By dialect: tables whose changes compile nothing, with addresses that no Service may use."""
         self._node = node
         self._options = options
         self._pieces = pieces
@@ -133,8 +127,6 @@ class AddressRulesTracker:
         """
         due = not changed.isdisjoint(self._of_node)
         of_cluster = not changed.isdisjoint(self._of_cluster)
-        if self._with_addresses:
-            compiled = {*compiled, *self._of_changed_objects(changed)}
         if of_cluster or compiled:
             due |= yield from self._read_networks(snapshot, None if of_cluster else compiled)
         if not changed.isdisjoint(self._of_api):
@@ -154,11 +146,6 @@ class AddressRulesTracker:
             due |= self._read_grants(snapshot)
         self._due |= due
         return due
-
-    def _of_changed_objects(self, changed: AbstractSet[Table[Any]]) -> Iterator[str]:
-        for name, tables in self._with_addresses.items():
-            if not tables.isdisjoint(changed):
-                yield name
 
     def _read_networks(self, snapshot: Snapshot, compiled: Collection[str] | None) -> Slices[bool]:
         """Read the addresses of dialects that were compiled; None is all, and the Nodes."""

@@ -202,17 +202,3 @@ def test_an_ipv4_mapped_address_is_a_problem_whatever_families_the_node_has(both
     assert problem["field"] == "spec.externalIPs"
     assert "IPv4-mapped" in problem["message"]
     assert it.render() == it.fresh()
-
-
-@pytest.mark.parametrize("on", [NODE, "edge-9"])
-def test_the_address_of_an_egress_is_no_services(on: str) -> None:
-    """The replies to another tenant's Pods would go to the Service."""
-    it = cluster(service(externalIPs=["192.0.2.20", "192.0.2.21"]))
-    assert it.prefixes() == ["192.0.2.20/32", "192.0.2.21/32"]
-    it.put(egress("billing", "192.0.2.20", on))
-    assert it.prefixes() == ["192.0.2.21/32"]
-    (problem,) = it.render()["problems"]
-    assert "192.0.2.20 is not advertised: it is an address of a Node" in problem["message"]
-    assert it.render() == it.fresh()
-    it.delete("Egress", "billing")
-    assert it.prefixes() == ["192.0.2.20/32", "192.0.2.21/32"]

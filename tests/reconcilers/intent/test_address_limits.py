@@ -12,6 +12,7 @@ from reconcilers.intent.address_limits import AddressesOfService
 from reconcilers.intent.explain import parse_target
 from reconcilers.prefixes import host_route
 from resources.core import Service
+from speaker.nlri import prefix_to_text
 from tests.reconcilers.build import NODE, Cluster
 from tests.support import kinds
 
@@ -179,18 +180,69 @@ def test_namespaces_do_not_share_a_limit() -> None:
 
 
 def test_addresses_that_services_share_are_one_and_stay_shared() -> None:
-    found = cluster(advertise_namespace_limit=2)
-    put(found, "tcp", *addresses(0, 2))
-    put(found, "udp", *addresses(0, 2), created=DAYS[1])
+    found = cluster(advertise_namespace_limit=3)
+    put(found, "tcp", *addresses(0, 3))
+    put(found, "udp", *addresses(0, 3), created=DAYS[1])
     put(found, "new", "198.18.0.7", "198.18.0.1", created=DAYS[2])
-    assert of_services(found) == addresses(0, 2)
+    assert of_services(found) == addresses(0, 3)
     (problem,) = problems(found)
     assert problem["message"].startswith(
-        "198.18.0.7 is not advertised: the Services of namespace a have 2 addresses before it, "
+        "198.18.0.7 is not advertised: the Services of namespace a have 3 addresses before it, "
         "which is the limit (--advertise-namespace-limit)"
     )
     found.delete(kinds.SERVICE, "tcp", "a")
-    assert of_services(found) == addresses(0, 2)
+    assert of_services(found) == addresses(0, 3)
+
+
+def sharing(found: Cluster) -> list[str]:
+    """Return the Services that one shared address is compiled of."""
+    found.run()
+    (route,) = (
+        row
+        for row in found.intent.routes.all(found.db.snapshot())
+        if prefix_to_text(row.family, row.nlri) == "198.18.0.0/32"
+    )
+    return sorted({part.origin.object.name for part in route.contributions})
+
+
+def test_no_more_services_share_an_address_than_a_namespace_may_have_addresses() -> None:
+    """The work for a route grows with the Services that share it: a tenant may make any number."""
+    found = cluster(advertise_namespace_limit=3)
+    for number in range(3):
+        put(found, f"s{number}", *addresses(0, 1), created=DAYS[number + 1])
+    assert sharing(found) == ["s0", "s1", "s2"]
+    for number in range(3, 6):
+        put(found, f"s{number}", *addresses(0, 1), created=DAYS[number + 1])
+    assert sharing(found) == ["s0", "s1", "s2"]
+    assert [problem["objects"] for problem in problems(found)] == [
+        [f"Service/a/s{number}"] for number in range(3, 6)
+    ]
+    assert problems(found)[0]["message"] == (
+        "198.18.0.0 is not advertised: 3 older Services of namespace a share it, which is the limit "
+        "(--advertise-namespace-limit)"
+    )
+    put(found, "older", *addresses(0, 1), created=DAYS[0])
+    assert sharing(found) == ["older", "s0", "s1"]
+    put(found, "other", *addresses(0, 1), namespace="b", created=DAYS[9])
+    assert sharing(found) == ["older", "other", "s0", "s1"]
+    for name in ("s0", "older"):
+        found.delete(kinds.SERVICE, name, "a")
+    assert sharing(found) == ["other", "s1", "s2", "s3"]
+    for name in ("s1", "s2"):
+        found.delete(kinds.SERVICE, name, "a")
+    assert sharing(found) == ["other", "s3", "s4", "s5"]
+    assert not problems(found)
+
+
+def test_one_more_service_at_an_address_that_many_share_is_the_work_of_one() -> None:
+    found = cluster(advertise_namespace_limit=3)
+    for number in range(50):
+        put(found, f"s{number:02}", *addresses(0, 1), created=DAYS[2])
+    found.run()
+    put(found, "s99", *addresses(0, 1), created=DAYS[2])
+    assert found.run().objects == 1
+    found.delete(kinds.SERVICE, "s00", "a")
+    assert found.run().objects == 2
 
 
 def test_what_controllers_assign_is_not_counted_unless_it_is_said_so() -> None:
@@ -240,26 +292,33 @@ def test_a_change_of_one_service_computes_that_one_and_those_that_it_displaces()
     assert found.run().objects == 2
 
 
+@pytest.mark.parametrize("limit", [6, 2])
 @pytest.mark.parametrize("seed", range(8))
-def test_any_history_comes_to_what_a_fresh_compiler_finds(seed: int) -> None:
+def test_any_history_comes_to_what_a_fresh_compiler_finds(seed: int, limit: int) -> None:
     chance = random.Random(seed)  # noqa: S311  reproducible
-    found = cluster(advertise_namespace_limit=6, advertise_service_limit=3)
+    found = cluster(advertise_namespace_limit=limit, advertise_service_limit=3)
     for _ in range(60):
         name = f"s{chance.randrange(8)}"
         if chance.random() < 0.2:
             found.delete(kinds.SERVICE, name, "a")
         else:
-            external = [addresses(chance.randrange(12), 1)[0] for _ in range(chance.randrange(6))]
+            numbers = [chance.randrange(2 * limit) for _ in range(chance.randrange(6))]
+            external = [addresses(number, 1)[0] for number in numbers]
             put(found, name, *external, created=chance.choice(DAYS[:3]))
         if chance.random() < 0.6:
             found.run()
     found.run()
-    fresh = cluster(advertise_namespace_limit=6, advertise_service_limit=3)
+    fresh = cluster(advertise_namespace_limit=limit, advertise_service_limit=3)
     for row in found.resources.services.all(found.db.snapshot()):
         created = row.metadata.creation_timestamp
         put(fresh, row.metadata.name, *row.spec.external_ips, created=created)
     assert of_services(found) == of_services(fresh)
     assert problems(found) == problems(fresh)
+    parts = [
+        {(row.nlri, part.origin.object) for row in rows for part in row.contributions}
+        for rows in (list(one.intent.routes.all(one.db.snapshot())) for one in (found, fresh))
+    ]
+    assert parts[0] == parts[1]
 
 
 def test_explain_names_the_limit_of_each_address() -> None:
