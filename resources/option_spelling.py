@@ -61,6 +61,8 @@ def _described(cell: str, options: type[msgspec.Struct]) -> Iterator[Setting]:
         shape = next(v for v in variants if not isinstance(v, shapes.NoneType))
         literals = (v.values for v in variants if isinstance(v, shapes.LiteralType))
         choices = tuple(str(value) for values in literals for value in values)
+        if choices and any(isinstance(variant, shapes.BoolType) for variant in variants):
+            choices = (*choices, "true", "false")
         yield Setting(
             cell=cell,
             field=field.name,

@@ -83,6 +83,7 @@ def test_a_flag_of_several_values_may_be_repeated_and_has_commas() -> None:
             "--peering-policies: is none of exclusive, first, translate: 'all'",
         ),
         (("--no-service-endpoints-routable", "x"), "--no-service-endpoints-routable: "),
+        (("--fib", "maybe"), "--fib: is none of auto, true, false: 'maybe'"),
     ],
 )
 def test_a_wrong_value_names_the_flag_and_what_it_may_be(
