@@ -76,9 +76,11 @@ def _check_external(path: AsPath, session: Negotiated) -> None:
     if any(kind in CONFEDERATION for kind, _ in path):
         raise MalformedValue("a confederation segment (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
     if is_wrong_first_as(path, session):
+        first = _first_as(path)
+        begin = "there is no first AS" if first is None else f"the first AS is {first}"
         raise MalformedValue(
-            f"the first AS is {_first_as(path)}, the peer's is {session.peer_asn}; for a route server"
-            " switch enforce-first-AS off",
+            f"{begin}, the peer's is {session.peer_asn}; for a route server switch"
+            " enforce-first-AS off",
             UpdateSubcode.MALFORMED_AS_PATH,
         )
 

@@ -402,6 +402,14 @@ def test_h42_a_malformed_as_path_is_treated_as_withdraw(value: bytes) -> None:
     assert not arena.received()
 
 
+@pytest.mark.parametrize("value", [b"", path(ATTACKER_ASN, kind=1)], ids=["empty", "set"])
+def test_h42_an_as_path_without_a_first_as_is_named_so(value: bytes) -> None:
+    """RFC 4271 section 6.3."""
+    arena = stays_up(established(), with_path(value))
+    reason = f"AS_PATH: there is no first AS, the peer's is {ATTACKER_ASN}; for a route server"
+    assert arena.status().malformed.startswith(reason)
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
