@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,3 +26,25 @@ def _permitted() -> bool:
 def preferred(command: Sequence[str | Path]) -> list[str | Path]:
     """Return a command that runs with SCHED_FIFO, with all of its threads, where that is permitted."""
     return [*CHRT, *command] if _permitted() else list(command)
+
+
+def prefer(*pids: int) -> bool:
+    """Let running programs go on so, with all of their threads; false where it is not permitted."""
+    if not _permitted():
+        return False
+    for pid in pids:
+        subprocess.run([CHRT[0], "--all-tasks", *CHRT[1:2], "--pid", CHRT[2], str(pid)], check=True)
+    return True
+
+
+@contextlib.contextmanager
+def preferring() -> Iterator[None]:
+    """Let this thread, and what it starts meanwhile, run so where that is permitted."""
+    if not _permitted():
+        yield
+        return
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(CHRT[2])))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
