@@ -399,3 +399,15 @@ def test_the_lateness_is_by_how_much_a_deadline_was_missed(node: Node) -> None:
     node.now = due + 7_000
     node.turn(0)
     assert node.shell.lateness() == 7_000
+
+
+def test_a_wait_is_at_most_as_long_as_the_caller_has_time(node: Node) -> None:
+    """The process of the sessions reports to its agent meanwhile, also without a session."""
+    shell = node.shell
+    assert (shell._timeout(0.25), shell._timeout(None)) == (0.25, None)
+    shell.configure({GOOD: Settings()})
+    node.turn(0)
+    due = shell.engine.next_deadline()
+    assert due is not None
+    node.now = due - 100_000
+    assert [shell._timeout(most) for most in (0.25, 0.05, None)] == [0.1, 0.05, 0.1]
