@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from cells.hive import HiveError, load
+from cells.hive import Cell, HiveError, load
 from cells.options import LARGEST_NUMBER_OF_ROUTES
 from resources.option_spelling import Setting, describe
 from waggle_agent.__main__ import CELLS
@@ -101,3 +102,14 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))
 def test_the_help_of_an_option_is_a_text(setting: Setting) -> None:
     assert len(setting.help.split()) > 2
+
+
+@pytest.mark.parametrize("cells", [CELLS, OPERATOR_CELLS], ids=["agent", "operator"])
+@pytest.mark.parametrize("feeder", ["metallb", "ovnk"])
+def test_a_dialect_switches_on_what_it_feeds_unless_that_is_off_by_name(
+    feeder: str, cells: Sequence[Cell]
+) -> None:
+    assert load(cells, file={"cells": {feeder: {"enabled": True}}}).enabled["frrk8s"]
+    assert not load(cells).enabled["frrk8s"]
+    with pytest.raises(HiveError, match=f"cell {feeder}: needs cell frrk8s, which is switched off"):
+        load(cells, flags={"enable_cell": [feeder], "disable_cell": ["frrk8s"]})

@@ -126,7 +126,6 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         ),
         "        options=entry.options,\n        on_by_default=entry.on_by_default,",
         "tests/cells/test_options.py",
-        "tests/cmd/test_agent.py",
     ),
     # Flags and answers
     (
