@@ -200,7 +200,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "reconcilers/intent/options.py",
         "                if is_key(text):",
         "                if True:",
-        _ERRORS,
+        "tests/reconcilers/intent/test_drain.py",
     ),
     (
         "words: an empty variable of the socket is the default",

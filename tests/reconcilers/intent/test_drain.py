@@ -8,6 +8,8 @@ import pytest
 
 from reconcilers.apply.to_speaker import peer_config
 from reconcilers.intent.drain import describe
+from reconcilers.intent.options import IntentOptions
+from resources.option_declarations import InvalidOption
 from speaker.api import PeerConfig, Policy, Set, Term
 from tests.reconcilers.build import Cluster, cluster_config, node, peer, service, usual
 from tests.support import kinds
@@ -68,6 +70,11 @@ def test_the_drain_taints_are_an_option() -> None:
     # And the one of a cordoned node counts only where it is named.
     cordoned = {"unschedulable": True, "taints": [CORDONED]}
     assert why(drained(spec=cordoned, drain="withdraw", drain_taints=(TAINT,))) is None
+
+
+def test_a_taint_is_its_key() -> None:
+    with pytest.raises(InvalidOption, match="--drain-taint: 'bad key' is not the key of a taint"):
+        IntentOptions(drain_taints=(TAINT, "bad key"))
 
 
 def test_another_node_is_not_drained_with_it() -> None:
