@@ -78,6 +78,13 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "                pass",
         "tests/speaker/server/test_recording_file.py",
     ),
+    (
+        "second agent: no connection leaves while another process has the port",
+        "speaker/server/transports.py",
+        "        if reason := refuse(action.instance):",
+        "        if (reason := refuse(action.instance)) and not number:",
+        "tests/speaker/server/test_speaker.py",
+    ),
     # A policy that changes together with what resets the session
     (
         "reload: kept routes follow a change that resets the session",
@@ -371,14 +378,9 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
 LIVE: Final[tuple[tuple[str, ...], ...]] = (
     (
         "second agent: ten mistaken starts send a router nothing",
-        "cells/hive/lifecycle.py",
-        "        self._entries.append(Entry(name, reserve, start, stop, stop_timeout, first))",
-        (
-            "        async def both() -> None:\n"
-            "            for hook in filter(None, (reserve, start)):\n"
-            "                await hook()\n\n"
-            "        self._entries.append(Entry(name, None, both, stop, stop_timeout, first))"
-        ),
+        "speaker/server/transports.py",
+        "        if reason := refuse(action.instance):",
+        "        if (reason := refuse(action.instance)) and not number:",
         (
             "tests/interop/test_second_agent.py::"
             "test_ten_mistaken_starts_send_the_router_nothing[bird]"

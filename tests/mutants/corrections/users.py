@@ -99,7 +99,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "cmd/waggle/router_config/problems.py",
         "    while len(sentences) < MAX_PROBLEMS:",
         "    while not sentences:",
-        "tests/cmd/test_router_file.py",
+        "tests/cmd/test_router.py",
     ),
     # A dialect that feeds another one
     (
