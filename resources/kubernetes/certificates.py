@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -94,7 +94,7 @@ def from_secret(data: Mapping[str, Any] | None) -> Certificates | None:
         _names(certificate)
     except (KeyError, ValueError, TypeError, IndexError, StopIteration):
         return None
-    except (InvalidSignature, x509.ExtensionNotFound):
+    except (InvalidSignature, UnsupportedAlgorithm, x509.ExtensionNotFound):
         return None
     return certificates
 

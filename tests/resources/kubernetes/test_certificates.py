@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import ssl
 from pathlib import Path
@@ -121,6 +122,22 @@ def test_a_secret_that_cannot_be_read_is_as_if_there_were_none(
     data: dict[str, object] = {**first.data, field: value}
     assert from_secret(data) is None
     assert from_secret({name: v for name, v in data.items() if name != field}) is None
+
+
+UNSUPPORTED = """\
+-----BEGIN PRIVATE KEY-----
+ME4CAQAwEAYHKoZIzj0CAQYFK4EEAAYENzA1AgEBBA5VJy0mLWMjzF/A2aIdvqEg
+Ax4ABK3pdj92csnuuOJYqN2QJ/R8Hiv+GnUrjNDy/pY=
+-----END PRIVATE KEY-----
+"""
+"""Of the curve secp112r1: a key that openssl makes, and no server presents."""
+
+
+@pytest.mark.parametrize("field", ["ca.key", "tls.key"])
+def test_a_key_that_no_server_presents_is_none(first: Certificates, field: str) -> None:
+    """The job of the webhook would fail for good, and end the operator."""
+    data = {**first.data, field: base64.b64encode(UNSUPPORTED.encode()).decode()}
+    assert from_secret(data) is None
 
 
 def test_keys_are_not_shown(first: Certificates) -> None:
