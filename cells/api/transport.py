@@ -113,10 +113,17 @@ class UnixTransport:
             raise AgentError(
                 "Forbidden", f"not allowed to open {path}: run as the {program}'s user"
             ) from None
-        except (OSError, http.client.HTTPException) as error:
+        except http.client.IncompleteRead as error:
+            raise AgentError(
+                "AgentUnreachable", f"the {program} at {path} has ended within its answer"
+            ) from error
+        except OSError as error:
             raise AgentError(
                 "AgentUnreachable", f"the {program} at {path} cannot be reached: {error}"
             ) from error
+        except http.client.HTTPException as error:
+            like = "an agent" if program == "agent" else f"a {program}"
+            raise AgentError("BadAnswer", f"{path} does not answer like {like}") from error
         finally:
             connection.close()
 

@@ -84,6 +84,9 @@ EPILOG = exit_statuses(
 )
 
 
+NONSENSE = (LookupError, TypeError, ValueError, AttributeError)
+"""Errors of answers that are not what their kind has."""
+
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - no public name
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -148,7 +151,26 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects, *, plugin: bool) -> 
     parser.set_defaults(plugin=plugin)
     args = parser.parse_args(arguments)
     with on_terminal(args):
-        return commands[args.command](args)
+        try:
+            return commands[args.command](args)
+        except NONSENSE as error:
+            if not getattr(args, "asked", False):
+                raise
+            return _not_understood(args, error)
+
+
+def _not_understood(args: argparse.Namespace, error: Exception) -> int:
+    """Return the exit status of a command that failed on the answer of an agent or router.
+
+    Programs of other versions answer, and programs that are neither.
+    """
+    import traceback
+
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(place.filename)}:{place.lineno}"  # noqa: PTH119
+    text = f"{type(error).__name__}: {error} ({where})"
+    complain(args.prog, f"the answer of the {args.server} is not understood: {text}")
+    return EXIT_ERROR
 
 
 def whole_parser(dialects: Dialects = DIALECTS) -> Parser:

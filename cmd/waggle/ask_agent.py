@@ -69,6 +69,7 @@ def act(
 
 def client(args: argparse.Namespace) -> Client:
     """Return the client of the program that the flags name."""
+    args.asked = True  # an error of a command may now be that of an answer
     return at_socket(args.socket or default_socket(), args.server)
 
 

@@ -421,7 +421,7 @@ def test_an_answer_that_breaks_off_is_an_error_behind_what_was_printed(
     (error,) = [
         line for line in capsys.readouterr().err.splitlines() if line.startswith("waggle routes: ")
     ]
-    assert f"the agent at {path} cannot be reached: " in error
+    assert f"the agent at {path} has ended within its answer" in error
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many"])

@@ -82,6 +82,12 @@ def refused(path: Path) -> tuple[str, str]:
         ),
         (http({"items": [], "errors": []}, "500 Error"), "Refused", "status 500"),
         (http({"items": []}, "400 Bad Request"), "Refused", "status 400"),
+        (b"\x00\xff garbage \x1b[2J\r\n\r\n", "BadAnswer", "{path} does not answer like an agent"),
+        (
+            http({"items": []})[:-1],
+            "AgentUnreachable",
+            "the agent at {path} has ended within its answer",
+        ),
     ],
 )
 def test_an_answer_that_is_none(answer: bytes, code: str, message: str, tmp_path: Path) -> None:
