@@ -2,9 +2,6 @@
 
 They are read from NetworkAttachmentDefinitions, as OVN-Kubernetes does. Manifests without any have what
 OVN-Kubernetes would write for the ClusterUserDefinedNetworks and Namespaces.
-
-Users of a namespace may write NetworkAttachmentDefinitions, with any owner, labels and subnets. A
-definition is used where OVN-Kubernetes would write it for its owner: by name, namespace and UID.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from reconcilers.model import Generated, ObjectRef, Problem, ref_to
+from reconcilers.model import Generated, ObjectRef, Problem
 from resources.addresses import interface_errors
 from resources.core import Namespace
 from resources.decimal_numbers import decimal_number
@@ -158,39 +155,25 @@ def networks(
     rows: Sequence[NetworkAttachmentDefinition],
     default: Network,
     namespace: str,
-    clusters: Mapping[str, ClusterUserDefinedNetwork],
-    labels: Mapping[str, Mapping[str, str]],
-    of_manifests: Iterable[NetworkAttachmentDefinition] | None = None,
+    uplinks: Mapping[str, str],
+    of_manifests: Iterable[NetworkAttachmentDefinition] = (),
 ) -> Networks:
     """Return the attached networks: of NetworkAttachmentDefinitions, and the default network.
 
-    ``clusters`` are by name, ``labels`` belong to Namespaces. ``of_manifests`` are used where there are
-    no ``rows``, and manifests need not have the ClusterUserDefinedNetworks of ``rows``; None: the
-    objects are an API server's.
+    ``of_manifests`` are used where there are no ``rows``; ``uplinks`` belong to
+    ClusterUserDefinedNetworks.
     """
     attachments: list[Attachment] = []
     problems: list[Problem] = []
     default_key = (namespace, DEFAULT)
     known: dict[str, Network] = {}
     stored = bool(rows)
-    for row in sorted(rows or of_manifests or (), key=lambda definition: definition.key):
+    for row in sorted(rows or of_manifests, key=lambda definition: definition.key):
         if row.key == default_key:
             attachments.append(Attachment(row, default, stored))
             continue
         owner = row.cluster_network
         if owner is None:
-            continue
-        cluster = clusters.get(owner)
-        if cluster is not None:
-            reason = _foreign(row, cluster, labels)
-        else:
-            missing = f"there is no {ObjectRef(CLUSTER_NETWORK.name, '', owner)}"
-            reason = missing if of_manifests is None else None
-        if reason is not None:
-            ref = ObjectRef(NETWORK_ATTACHMENT.name, *row.key)
-            problems.append(
-                Problem((ref,), "metadata.ownerReferences", f"it is not used: {reason}")
-            )
             continue
         try:
             network = _network(row, owner, known, problems)
@@ -198,8 +181,8 @@ def networks(
             text = f"it cannot be used: {type(error).__name__}: {error}"
             problems.append(Problem((ObjectRef(NETWORK_ATTACHMENT.name, *row.key),), "", text))
             network = _unusable(owner, text)
-        if network is not None and cluster is not None and cluster.spec.uplinks:
-            network = network._replace(uplink=cluster.spec.uplinks[0])
+        if network is not None and owner in uplinks:
+            network = network._replace(uplink=uplinks[owner])
         attachments.append(Attachment(row, network, stored))
     if not any(attachment.row.key == default_key for attachment in attachments):
         row = NetworkAttachmentDefinition(metadata=ObjectMeta(name=DEFAULT, namespace=namespace))
@@ -249,24 +232,6 @@ def _network(
     if name not in known:
         known[name] = of_config(config, name, vrf, owner)
     return known[name]
-
-
-def _foreign(
-    row: NetworkAttachmentDefinition,
-    cluster: ClusterUserDefinedNetwork,
-    labels: Mapping[str, Mapping[str, str]],
-) -> str | None:
-    """Return why OVN-Kubernetes would not write a definition for its owner, or None."""
-    metadata, owner = row.metadata, ref_to(CLUSTER_NETWORK, cluster)
-    uids = {reference.uid for reference in metadata.owner_references if reference.controller}
-    if cluster.metadata.uid and cluster.metadata.uid not in uids:
-        return f"{owner} has another uid"
-    if metadata.name != cluster.metadata.name:
-        return f"definitions of {owner} have its name"
-    of_namespace = labels.get(metadata.namespace)
-    if of_namespace is not None and not cluster.spec.namespace_selector.matches(of_namespace):
-        return f"{owner} does not select namespace {metadata.namespace}"
-    return None
 
 
 def _unusable(owner: str, error: str) -> Network:

@@ -212,7 +212,7 @@ class RouteAdvertisementsController:
         stored: bool,
     ) -> Networks:
         t, options = self._tables, self._options
-        namespaces = list(t.of(NAMESPACE).all(snapshot))
+        namespaces = [] if stored else list(t.of(NAMESPACE).all(snapshot))
         transport = "no-overlay" if options.transport == "no-overlay" else ""
         subnets = options.default_subnets
         default = Network(DEFAULT, DEFAULT, "layer3", DEFAULT, subnets, transport)
@@ -220,9 +220,8 @@ class RouteAdvertisementsController:
             list(t.of(NETWORK_ATTACHMENT).all(snapshot)),
             default,
             options.namespace,
-            {row.metadata.name: row for row in clusters},
-            {row.metadata.name: row.metadata.labels for row in namespaces},
-            None if stored else of_manifests(clusters, namespaces),
+            {row.metadata.name: row.spec.uplinks[0] for row in clusters if row.spec.uplinks},
+            () if stored else of_manifests(clusters, namespaces),
         )
         managed = {row.metadata.name for row in clusters if managed_bgp.is_managed(row)}
         if options.managed_bgp == "off" or not managed:

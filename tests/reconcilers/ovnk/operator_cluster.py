@@ -26,17 +26,7 @@ from reconcilers.ovnk.dialect import OvnkDialect
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.sliced_work import Slices, at_once
 from resources.kind import Kind
-from resources.labels import LabelSelector
-from resources.meta import ObjectMeta
-from resources.ovnk.kinds import CLUSTER_NETWORK
 from resources.ovnk.networkattachmentdefinition import ROUTE_ADVERTISEMENTS as KEY
-from resources.ovnk.networks import (
-    ClusterUserDefinedNetwork,
-    ClusterUserDefinedNetworkSpec,
-    Layer3Config,
-    Layer3Subnet,
-    NetworkSpec,
-)
 from resources.tables import Tables
 from statedb import Database
 
@@ -147,33 +137,12 @@ class Cluster:
         self._state: Any = None
 
     def put(self, *objects: Json) -> None:
-        """Create or replace objects.
-
-        The ClusterUserDefinedNetwork of an attachment is made with it, where the test has none.
-        """
+        """Create or replace objects."""
         for one in objects:
             kind = self._kind(one["kind"])
             table = self._tables.of(kind)
             with self._db.write(table) as txn:
                 table.upsert(txn, kind.decode(one))
-        for one in objects:
-            for owner in one["metadata"].get("ownerReferences", ()):
-                self._make_owner(owner)
-
-    def _make_owner(self, owner: Json) -> None:
-        name, table = owner["name"], self._tables.of(CLUSTER_NETWORK)
-        if owner["kind"] == CLUSTER_NETWORK.name and (
-            table.get(self._db.snapshot(), ("", name)) is None
-        ):
-            subnets = (Layer3Subnet(cidr="10.0.0.0/8"),)
-            layer3 = Layer3Config(role="Primary", subnets=subnets)
-            spec = ClusterUserDefinedNetworkSpec(
-                namespace_selector=LabelSelector(),
-                network=NetworkSpec(topology="Layer3", layer3=layer3),
-            )
-            metadata = ObjectMeta(name=name, uid=owner["uid"])
-            with self._db.write(table) as txn:
-                table.upsert(txn, ClusterUserDefinedNetwork(metadata=metadata, spec=spec))
 
     def remove(self, kind: str, name: str, namespace: str = "") -> None:
         """Delete an object."""
