@@ -1,4 +1,4 @@
-"""Users of a namespace may write NetworkAttachmentDefinitions: none takes the place of another network."""
+"""Users of a namespace may write NetworkAttachmentDefinitions: none replaces another network."""
 
 from __future__ import annotations
 
