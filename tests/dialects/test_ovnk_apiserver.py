@@ -118,8 +118,10 @@ def _check(objects: list[Json], prefixes: dict[str, list[str]], status: str, rea
 
 
 def _check_status(objects: list[Json], status: str, reason: str) -> None:
-    (row,) = (one for one in objects if one["kind"] == ROUTE_ADVERTISEMENTS.name)
-    found = row.get("status", {})
+    rows = {
+        one["metadata"]["name"]: one for one in objects if one["kind"] == ROUTE_ADVERTISEMENTS.name
+    }
+    found = rows["north"].get("status", {})
     assert found.get("status", "").startswith(status), found
     (condition,) = found["conditions"]
     assert (condition["type"], condition["reason"]) == ("Accepted", reason)
