@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from reconcilers.bfd.process.process_messages import Discarded, ProcessStatus
 from reconcilers.bfd.rows import NO_ADDRESS, counters_row, process_row, session_row
-from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess
+from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
 from reconcilers.model import Peer
 from speaker.api import BfdProfile
-from speaker.bfd.session_values import Key, SessionKey, Settings, State
+from speaker.bfd.session_values import Diagnostic, Key, SessionKey, Settings, State
 from tests.reconcilers.bfd.build import status_of
 
 PEER = Peer("i", "p", "192.0.2.9", None, 65010, bfd=BfdProfile(name="quick", strict=True))
@@ -82,3 +82,64 @@ def test_counters_and_the_process_have_rows_of_their_own() -> None:
         discarded=(("TTL", 3),),
         problems=("x",),
     )
+
+
+def test_each_value_of_a_status_is_in_its_field_of_the_row() -> None:
+    key = SessionKey("2001:db8::9", "2001:db8::1", "red", multihop=True)
+    settings = Settings(detect_multiplier=5, passive=True, minimum_ttl=250)
+    status = status_of(key, State.INIT, settings=settings, discriminator=21)._replace(
+        diagnostic=Diagnostic.ECHO_FUNCTION_FAILED,
+        since=7.0,
+        ups=4,
+        remote_discriminator=22,
+        remote_state=State.DOWN,
+        remote_diagnostic=Diagnostic.PATH_DOWN,
+        desired_min_tx=31,
+        required_min_rx=32,
+        remote_min_tx=33,
+        remote_min_rx=34,
+        remote_detect_multiplier=35,
+        transmit_interval=36,
+        detection_time=37,
+        echo_problem="no echo packets",
+    )
+    assert session_row(PEER, key, status, holds=True, connected=True, problem="x") == BfdSession(
+        instance="i",
+        peer="p",
+        address="2001:db8::9",
+        local_address="2001:db8::1",
+        device="red",
+        multihop=True,
+        profile="quick",
+        strict=True,
+        holds_bgp=True,
+        state="Init",
+        diagnostic="Echo Function Failed",
+        since=7.0,
+        ups=4,
+        remote_state="Down",
+        remote_diagnostic="Path Down",
+        remote_independent=True,
+        local_discriminator=21,
+        remote_discriminator=22,
+        desired_min_tx=31,
+        required_min_rx=32,
+        detect_multiplier=5,
+        remote_min_tx=33,
+        remote_min_rx=34,
+        remote_detect_multiplier=35,
+        transmit_interval=36,
+        detection_time=37,
+        passive=True,
+        minimum_ttl=250,
+        problem="x",
+        echo_problem="no echo packets",
+    )
+
+
+def test_a_session_is_named_while_nothing_else_is_known_of_it() -> None:
+    key = SessionKey("2001:db8::9", "2001:db8::1", "red", multihop=True)
+    row = session_row(PEER, key, None, holds=False, connected=True)
+    named = (row.address, row.local_address, row.device, row.multihop)
+    assert named == ("2001:db8::9", "2001:db8::1", "red", True)
+    assert row.state == UNKNOWN

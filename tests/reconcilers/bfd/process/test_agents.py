@@ -145,7 +145,7 @@ def test_a_time_of_the_past_moves_with_a_step_of_the_clock_as_one_of_bgp(process
 
 
 def test_the_collector_does_not_look_at_sessions(process: Process) -> None:
-    """Sessions of later settings neither: a thousand take milliseconds in each full collection."""
+    """Nor at sessions of later settings: a thousand are some milliseconds in each full collection."""
     try:
         gc.unfreeze()
         process.service._set({SessionKey("192.0.2.9", "", "no-such-device"): Settings()})
