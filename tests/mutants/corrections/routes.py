@@ -201,7 +201,10 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
             ("the cluster IP of another Service", "        if owner is not None:"),
             (
                 "an address in the range of cluster IPs",
-                "        if self.networks.services.covers(family, nlri):",
+                (
+                    "        if address.field == EXTERNAL_IPS "
+                    "and self.networks.services.covers(family, nlri):"
+                ),
             ),
         )
     ),
@@ -272,10 +275,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "limits: of the addresses of one namespace",
         _LIMITS,
-        (
-            "        if crowded is None or named.field not in self._counted_fields "
-            "or nlri in crowded.first:"
-        ),
+        "        if crowded is None or named.field not in self._counted_fields:",
         "        if True:",
         _OF_LIMITS,
     ),

@@ -48,8 +48,8 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "check: an FRRConfiguration in another namespace has no effect",
         "reconcilers/frrk8s/admission.py",
-        "        if row.metadata.namespace != namespace:\n            ref, text",
-        "        if False:\n            ref, text",
+        "        if row.metadata.namespace != namespace:\n            text = _other_namespace",
+        "        if False:\n            text = _other_namespace",
         _WITHOUT_EFFECT,
     ),
     (
