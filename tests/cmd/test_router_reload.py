@@ -20,6 +20,7 @@ ROUTES = "originate: [10.1.0.0/16, 10.2.0.0/16]\n"
 TOR_1 = "{name: tor-1, address: 192.0.2.11, asn: 65001, export: all}"
 TOR_2 = "{name: tor-2, address: 192.0.2.12, asn: 65002, export: all}"
 RACKS = "{name: racks, prefix: 10.9.0.0/16}"
+HOST = "{name: host, address: 10.9.0.5, asn: 65009}"
 
 
 def config(*neighbors: str, routes: str = ROUTES) -> str:
@@ -46,8 +47,23 @@ BEFORE = config(TOR_1, TOR_2, RACKS)
             config(TOR_1, "{name: tor-2, prefix: 192.0.2.12/32}", RACKS),
             [("remove_peer", "tor-2"), ("set_peer", "tor-2")],
         ),
+        (
+            # The entry takes a session over from the range, before another rule of that is in force.
+            config(TOR_1, TOR_2, RACKS.replace("}", ", export: none}"), HOST),
+            [("set_peer", "host"), ("set_peer", "racks")],
+        ),
     ],
-    ids=["same", "order", "gone", "changed", "another name", "range", "routes", "now a range"],
+    ids=[
+        "same",
+        "order",
+        "gone",
+        "changed",
+        "another name",
+        "range",
+        "routes",
+        "now a range",
+        "an entry beside a range that changes",
+    ],
 )
 def test_a_reload_changes_what_differs_and_nothing_else(
     after: str, calls: list[tuple[str, Any]], tmp_path: Path
