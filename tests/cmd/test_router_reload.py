@@ -49,7 +49,7 @@ BEFORE = config(TOR_1, TOR_2, RACKS)
         ),
         (
             # The entry takes a session over from the range, before another rule of that is in force.
-            config(TOR_1, TOR_2, RACKS.replace("}", ", export: none}"), HOST),
+            config(TOR_1, TOR_2, RACKS.replace("}", ", export: all}"), HOST),
             [("set_peer", "host"), ("set_peer", "racks")],
         ),
     ],
