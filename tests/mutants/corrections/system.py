@@ -286,9 +286,19 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
 LIVE: Final[tuple[tuple[str, ...], ...]] = (
     (
         "chart: an agent adds no finalizer at a real API server",
-        f"{_TEMPLATES}/agent-admission-policy.yaml",
-        "    - expression: object == null || variables.finalizers[0] == variables.finalizers[1]",
-        '    - expression: "true"',
+        "deploy/manifests/waggle.yaml",
+        (
+            "    - expression: object == null || variables.finalizers[0] == variables.finalizers[1]\n"
+            "      reason: Forbidden\n"
+            "      message: an agent may neither add nor remove finalizers\n"
+            "    # A kubelet"
+        ),
+        (
+            '    - expression: "true"\n'
+            "      reason: Forbidden\n"
+            "      message: an agent may neither add nor remove finalizers\n"
+            "    # A kubelet"
+        ),
         "tests/deploy/rbac/test_forbidden.py::test_an_agent_writes_objects_of_its_own_node_only",
     ),
 )
