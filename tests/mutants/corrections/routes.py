@@ -145,8 +145,14 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "range and entry: a reload gives the entry its session before the range changes",
         "cmd/waggle/commands/router/reload.py",
-        "    early = [peer for peer in changed if _is_neighbor(peer) and _end(peer) not in former]",
-        "    early: list[AnyPeer] = []",
+        (
+            "        *((peer.name, peer) for peer in neighbors if _end(peer) not in former),\n"
+            "        *((peer.name, peer) for peer in changed if not _is_neighbor(peer)),"
+        ),
+        (
+            "        *((peer.name, peer) for peer in changed if not _is_neighbor(peer)),\n"
+            "        *((peer.name, peer) for peer in neighbors if _end(peer) not in former),"
+        ),
         "tests/cmd/test_router_reload.py",
         _MODEL,
     ),
@@ -201,10 +207,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
             ("the cluster IP of another Service", "        if owner is not None:"),
             (
                 "an address in the range of cluster IPs",
-                (
-                    "        if address.field == EXTERNAL_IPS "
-                    "and self.networks.services.covers(family, nlri):"
-                ),
+                "        if address.field == EXTERNAL_IPS and self.networks.services.covers(family, nlri):",
             ),
         )
     ),

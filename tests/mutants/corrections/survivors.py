@@ -52,8 +52,8 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "survivor: an entry that becomes a range of the same name ends its session",
         "cmd/waggle/commands/router/reload.py",
-        "        if name in wanted and type(wanted[name]) is not type(peer):",
-        "        if False:",
+        "        *_removed(of_other_kind),\n",
+        "",
         "tests/cmd/test_router_reload.py",
         "tests/cmd/test_router_reload_model.py",
     ),

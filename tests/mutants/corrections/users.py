@@ -48,8 +48,8 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "check: an FRRConfiguration in another namespace has no effect",
         "reconcilers/frrk8s/admission.py",
-        "        if row.metadata.namespace != namespace:\n            text = _other_namespace",
-        "        if False:\n            text = _other_namespace",
+        "        if row.metadata.namespace != namespace:\n            text",
+        "        if False:\n            text",
         _WITHOUT_EFFECT,
     ),
     (
