@@ -207,7 +207,10 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
             ("the cluster IP of another Service", "        if owner is not None:"),
             (
                 "an address in the range of cluster IPs",
-                "        if address.field == EXTERNAL_IPS and self.networks.services.covers(family, nlri):",
+                (
+                    "        if address.field == EXTERNAL_IPS "
+                    "and self.networks.services.covers(family, nlri):"
+                ),
             ),
         )
     ),
