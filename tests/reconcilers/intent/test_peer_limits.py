@@ -123,18 +123,12 @@ def test_what_administrators_configure_is_sent_beyond_the_limit() -> None:
     )
 
 
-@pytest.mark.parametrize("of_controller", [False, True])
-def test_an_address_that_is_also_an_administrators_prefix_does_not_wait(
-    of_controller: bool,
-) -> None:
+@pytest.mark.parametrize("is_named", [False, True])
+def test_an_address_that_is_also_an_administrators_prefix_does_not_wait(is_named: bool) -> None:
     found = cluster(1)
-    found.put(
-        kinds.SERVICE,
-        {"metadata": {"name": "k", "namespace": "a"}, "spec": {"clusterIP": "198.18.0.1"}},
-    )
-    # As an external IP of another Service it is refused; in the status it is another contribution.
-    named = tuple(addresses(0, 3))
-    put(found, "s", *(() if of_controller else named), ingress=named if of_controller else ())
+    external = addresses(0 if is_named else 2, 3)
+    spec = {"clusterIP": "198.18.0.1", "externalIPs": external}
+    found.put(kinds.SERVICE, {"metadata": {"name": "s", "namespace": "a"}, "spec": spec})
     assert sorted(sent(found)) == sorted(["198.18.0.1/32", POD_NETWORK])
 
 
