@@ -61,7 +61,7 @@ def test_a_peer_is_sent_no_more_than_it_accepts_also_after_a_restart(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "state" / FILE
-    row = LearnedLimit("main", "tor-1", IPV4_UNICAST, 2)
+    row = LearnedLimit("main", "tor-1", IPV4_UNICAST, 2, end="127.0.0.2")
     run_until(node(tmp_path), 2, ENDED)
     assert capfd.readouterr().err.count("event=peer.limit_learned") == 1
     assert FORMAT.decode(file.read_bytes()) == (row,)
