@@ -8,10 +8,7 @@ the rest goes on. Where the operator's part runs in this process, it is the firs
 from __future__ import annotations
 
 import asyncio
-import functools
-from collections.abc import Iterable, Iterator
 from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
 
 import structlog
 from prometheus_client.core import GaugeMetricFamily
@@ -26,9 +23,9 @@ from cells.intent.installed_routes import InstalledRoutes, installing
 from cells.intent.problem_log import ProblemLog
 from cells.observability.metrics import Metrics, MetricsCollector
 from cells.sources.resources import (
+    ApiServers,
     ApplyTraceLinks,
     EventTraceLinks,
-    FollowedSource,
     SecretsNamespace,
 )
 from cells.state.claims import ClaimStore
@@ -83,13 +80,6 @@ def make_host_demand(
     return HostDemand(database, tables, dialects, node.name)
 
 
-def api_hosts(sources: Iterable[FollowedSource]) -> Iterator[str]:
-    """Yield the hosts by which an agent reaches its API servers: addresses, or names."""
-    for source in sources:
-        if host := urlsplit(source.server).hostname:
-            yield host
-
-
 class BfdRunner:
     """Contributed by the cell that runs BFD sessions; without it peers have none."""
 
@@ -118,7 +108,7 @@ class IntentLoop:
         trace_links: ApplyTraceLinks,
         bfd_runners: Group[BfdRunner],
         installed: Group[InstalledRoutes],
-        sources: Group[FollowedSource],
+        api_servers: ApiServers,
     ) -> None:
         self._database = database
         self._tables = tables
@@ -129,7 +119,7 @@ class IntentLoop:
         self._secrets_namespace = secrets_namespace.name
         self._dialects = dialects
         self._installing = installing(installed)
-        self._sources = sources
+        self._api_servers = api_servers
         self._steps = steps
         self._claims = claims
         self._states = states
@@ -239,7 +229,7 @@ class IntentLoop:
             installing=self._installing,
             trace_links=self._event_links,
             bfd_off=self.bfd_off,
-            api_hosts=functools.partial(api_hosts, self._sources),
+            api_hosts=self._api_servers.hosts,
             on_error=_log_failed_dialect,
             clock=asyncio.get_running_loop().time,
         )

@@ -24,7 +24,7 @@ from cells.options import KubernetesOptions
 from cells.sources.failing_job import Watch
 from cells.sources.feed_log import FeedLog
 from cells.sources.feed_metrics import FeedMetrics
-from cells.sources.resources import EventTraceLinks, MassWithdrawHold
+from cells.sources.resources import ApiServers, EventTraceLinks, MassWithdrawHold
 from reconcilers.dialect import Unread
 from reconcilers.model import ObjectRef
 from resources.enumeration import first_of
@@ -71,8 +71,10 @@ class Kubernetes:
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
+        api_servers: ApiServers,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        api_servers.add(self)
         self.access = access
         self._database = database
         self._tables = tables

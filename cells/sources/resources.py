@@ -6,7 +6,9 @@ reconciled, and the options that several sources have in common.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from cells.dialects.wiring import DialectKinds
 from cells.hive import Group, Wiring
@@ -39,6 +41,23 @@ class FollowedSource(Protocol):
         ...
 
 
+class ApiServers:
+    """The API servers that are read, for parts that are built and started before their sources."""
+
+    def __init__(self) -> None:
+        self._sources: list[FollowedSource] = []
+
+    def add(self, source: FollowedSource) -> None:
+        """Add the source of one."""
+        self._sources.append(source)
+
+    def hosts(self) -> Iterator[str]:
+        """Iterate over the hosts by which this process reaches them: addresses, or names."""
+        for source in self._sources:
+            if host := urlsplit(source.server).hostname:
+                yield host
+
+
 class MassWithdrawHold:
     """How long the loss of many objects has to be confirmed."""
 
@@ -61,6 +80,13 @@ def make_tables(database: Database, dialects: Group[DialectKinds]) -> Tables:
 
 
 WIRING = Wiring(
-    provides=(SecretsNamespace, MassWithdrawHold, make_tables, EventTraceLinks, ApplyTraceLinks),
+    provides=(
+        SecretsNamespace,
+        MassWithdrawHold,
+        ApiServers,
+        make_tables,
+        EventTraceLinks,
+        ApplyTraceLinks,
+    ),
     contributes=(watch_stream,),
 )

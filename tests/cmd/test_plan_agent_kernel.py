@@ -120,7 +120,8 @@ def test_a_plan_has_the_changes_in_the_kernel_of_what_the_peers_announce(
         assert [route["prefix"] for route in item["kernel"]] == ["10.3.0.0/16"]
         file.write_text(json.dumps({"192.0.2.9": [{"prefix": "10.3.0.0/16"}]}))
         assert main([*command, str(file)]) == 2
-        assert "the node has no peer 192.0.2.9, before and after" in capsys.readouterr().err
+        (error,) = json.loads(capsys.readouterr().out)["errors"]
+        assert "the node has no peer 192.0.2.9, before and after" in error["message"]
 
 
 def test_routes_that_an_agent_only_counts_are_named(
