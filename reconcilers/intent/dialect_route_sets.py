@@ -31,11 +31,12 @@ from reconcilers.intent.service_addresses import (
     AddressChanges,
     AddressRules,
     JudgedAddresses,
+    embedded_ipv4,
 )
 from reconcilers.model import Contribution, ObjectRef, Problem
 from reconcilers.sliced_work import BATCH_PIECES, Pieces, Slices, changes_of
 from reconcilers.tables import KEY, IntentTables
-from speaker.nlri import Family
+from speaker.nlri import IPV6_UNICAST, Family
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
 
 
@@ -386,7 +387,7 @@ class DialectRouteSets:
     ) -> bool:
         """True if a set does not get an address that a Service names; it is added to ``rejected``.
 
-        One within the limits is added to ``judged`` either way.
+        One within the limits is added to ``judged`` either way, as is the IPv4 address within it.
         """
         if contribution.address is None:
             return False
@@ -397,6 +398,8 @@ class DialectRouteSets:
             of_set.add_beyond(beyond, contribution.family, nlri, field)
             return True
         judged[nlri] = None
+        if contribution.family == IPV6_UNICAST and (embedded := embedded_ipv4(nlri)) is not None:
+            judged[embedded.nlri] = None
         rejection = self._addresses.reject_address(ref, contribution.family, contribution.address)
         if rejection is None:
             rejection = self._addresses.reject_prefix(contribution.family, contribution.nlri)

@@ -15,7 +15,7 @@ from reconcilers.intent.service_addresses.address_rules import (
     unrestricted,
 )
 from reconcilers.intent.service_addresses.judged import JudgedAddresses
-from reconcilers.intent.service_addresses.martians import martian
+from reconcilers.intent.service_addresses.martians import embedded_ipv4, martian
 from reconcilers.intent.service_addresses.tracker import AddressRulesTracker
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "JudgedAddresses",
     "Rejection",
     "address_rules",
+    "embedded_ipv4",
     "martian",
     "unrestricted",
 ]

@@ -15,12 +15,12 @@ from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.cluster_networks import ClusterNetworks
 from reconcilers.intent.service_addresses.grants import ANY, Grants
-from reconcilers.intent.service_addresses.martians import martian
+from reconcilers.intent.service_addresses.martians import embedded_ipv4, martian
 from reconcilers.model import ObjectRef, Peer, SessionAddress
 from resources.core import Node
 from resources.core.service import EXTERNAL_IPS
 from resources.pages import reference
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 
 AGGREGATE_TOO_SHORT: Final = "AggregateTooShort"
 """The reason of an aggregate, and not of an address."""
@@ -100,10 +100,13 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
             or self.networks.foreign.covers(family, nlri)
             or nlri in self.cluster_ips
         )
+        rejection: Rejection | None = None
         if foreign and not self.permit.covers(family, nlri):
             rejection = self._reject_foreign(service, family, address)
-            if rejection is not None:
-                return rejection
+        if rejection is None and family == IPV6_UNICAST:
+            rejection = self._reject_embedded(service, address)
+        if rejection is not None:
+            return rejection
         if self.deny.covers(family, nlri):
             return Rejection("Denied", "--advertise-deny has a prefix that it is in")
         if self.allow is not None and not self.allow.covers(family, nlri):
@@ -113,6 +116,26 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
             objects = (ObjectRef("Namespace", "", service.namespace),)
             return Rejection("NotInNamespace", text, objects=objects)
         return None
+
+    def _reject_embedded(self, service: ObjectRef, address: ServiceAddress) -> Rejection | None:
+        """Return the rejection of the IPv4 address within an IPv6 address, or None.
+
+        The IPv6 address has the traffic of the IPv4 one: translators and relays forward it there.
+        """
+        embedded = embedded_ipv4(address.nlri)
+        if (
+            embedded is None
+            or self.permit.covers(IPV6_UNICAST, address.nlri)
+            or self.permit.covers(IPV4_UNICAST, embedded.nlri)
+        ):
+            return None
+        inner = address._replace(nlri=embedded.nlri)
+        rejection = self._reject_foreign(service, IPV4_UNICAST, inner)
+        if rejection is None:
+            return None
+        text = prefix_to_text(IPV4_UNICAST, embedded.nlri).partition("/")[0]
+        message = f"it is {embedded.form} with {text}, which{rejection.message.removeprefix('it')}"
+        return rejection._replace(message=message)
 
     def _reject_foreign(
         self, service: ObjectRef, family: Family, address: ServiceAddress

@@ -41,12 +41,13 @@ MARTIANS = [
     "::127.0.0.1",
     "64:ff9b::127.0.0.1",
     "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::7f00:1",
     "2002:7f00:1::1",
     "2002:e000:5::",
 ]
 GOOD = ["10.0.0.1", "192.168.0.1", "192.0.2.1", "169.253.0.1", "1.0.0.0", "223.255.255.255"]
 GOOD += ["fd00::1", "2001:db8::1", "fec0::1", "::c000:201", "64:ff9b::198.51.100.1"]
-GOOD += ["64:ff9b:1::7f00:1", "2002:c633:6401::1", "2003:7f00:1::1"]
+GOOD += ["64:ff9b:1:1::7f00:1", "64:ff9b:1::c633:6401", "2002:c633:6401::1", "2003:7f00:1::1"]
 
 
 def judged(rules: AddressRules, address: str) -> Rejection | None:
@@ -253,3 +254,39 @@ def test_an_address_of_any_set_is_rejected_and_the_next_one_is_not(
     assert judged(rules, next_to_it) is None
     permitted = msgspec.structs.replace(rules, permit=of_others)
     assert judged(permitted, address) is None
+
+
+@pytest.mark.parametrize("name", [*SETS, *(f"networks.{name}" for name in OF_NETWORKS)])
+@pytest.mark.parametrize("permit", ["192.0.2.1", "64:ff9b::c000:201"])
+def test_an_ipv6_address_with_an_ipv4_address_of_any_set_is_rejected_as_that_one(
+    name: str, permit: str
+) -> None:
+    of_others = AddressSet.of(["192.0.2.1"])
+    field, _, of_networks = name.partition(".")
+    value: Any = of_others
+    if of_networks:
+        value = msgspec.structs.replace(ClusterNetworks(), **{of_networks: of_others})
+    rules = msgspec.structs.replace(AddressRules(), **{field: value})
+    plain, within = judged(rules, "192.0.2.1"), judged(rules, "64:ff9b::c000:201")
+    assert plain is not None
+    assert within == plain._replace(
+        message="it is a NAT64 address (64:ff9b::/96) with 192.0.2.1, which"
+        + plain.message.removeprefix("it")
+    )
+    assert judged(rules, "64:ff9b::c000:202") is None
+    permitted = msgspec.structs.replace(rules, permit=AddressSet.of([permit]))
+    assert judged(permitted, "64:ff9b::c000:201") is None
+
+
+def test_an_address_of_a_pool_is_checked_for_this_nodes_and_its_peers_in_every_form() -> None:
+    networks = ClusterNetworks(nodes=AddressSet.of(["192.0.2.2"]))
+    rules = AddressRules(own=AddressSet.of(["192.0.2.1"]), networks=networks)
+
+    def in_pool(address: str) -> str | None:
+        family, nlri = host_route(address)
+        given = ServiceAddress("status.loadBalancer.ingress", nlri, in_pool=True)
+        rejection = rules.reject_address(WEB, family, given)
+        return None if rejection is None else rejection.reason
+
+    assert in_pool("2002:c000:201::1") == in_pool("192.0.2.1") == "NodeAddress"
+    assert in_pool("2002:c000:202::1") is in_pool("192.0.2.2") is None

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from socket import AF_INET6, inet_aton, inet_ntop
+
 import pytest
 
 from reconcilers.intent.service_addresses import published
+from reconcilers.prefixes import host_route
+from speaker.nlri import prefix_to_text
 from tests.reconcilers.build import Cluster
 from tests.reconcilers.intent.service_addresses.build import (
     cluster,
@@ -270,3 +275,98 @@ def test_published_addresses_are_those_of_nodes_that_the_agent_does_not_read() -
     publish(found)
     found.run()
     assert len(found.prefixes()) == 5
+
+
+# IPv4 addresses within IPv6 addresses
+
+
+def of_6to4(address: str) -> str:
+    return inet_ntop(AF_INET6, b"\x20\x02" + inet_aton(address) + bytes(9) + b"\x01")
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "an IPv4-compatible address (::/96)": lambda address: f"::{address}",
+    "a NAT64 address (64:ff9b::/96)": lambda address: f"64:ff9b::{address}",
+    "a NAT64 address (64:ff9b:1::/96)": lambda address: f"64:ff9b:1::{address}",
+    "a 6to4 address (2002::/16)": of_6to4,
+}
+IPV4_OF_OTHERS = {address: why for address, why in OTHERS.items() if ":" not in address}
+FREE = "198.51.100.77"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("field", ["externalIPs", "ingress"])
+def test_an_ipv6_address_that_stands_for_an_address_of_something_else_is_not_advertised(
+    field: str, form: str
+) -> None:
+    found = with_others()
+    forms = {FORMS[form](address): why for address, why in IPV4_OF_OTHERS.items()}
+    free = FORMS[form](FREE)
+    if field == "ingress":
+        service(found, ingress=(*forms, free))
+    else:
+        service(found, *forms, free)
+    found.run()
+    assert found.prefixes() == [prefix_to_text(*host_route(free))]
+    assert {address: reason(found, address) for address in forms} == forms
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_problem_names_the_address_and_the_one_within(form: str) -> None:
+    found = with_others()
+    service(found, address := FORMS[form]("192.0.2.10"))
+    found.run()
+    (message,) = messages(found)
+    written = prefix_to_text(*host_route(address)).removesuffix("/128")
+    assert message == (
+        f"Service/shop/web: spec.externalIPs: {written} is not advertised: it is {form} with "
+        "192.0.2.10, which is an address of a Node"
+    )
+
+
+@pytest.mark.parametrize("permit", ["192.0.2.10/32", "64:ff9b::192.0.2.10/128", "64:ff9b::/96"])
+def test_either_address_may_be_permitted(permit: str) -> None:
+    found = with_others(advertise_permit=[permit])
+    service(found, "64:ff9b::192.0.2.10")
+    found.run()
+    assert found.prefixes() == ["64:ff9b::c000:20a/128"]
+
+
+def test_what_is_denied_or_not_allowed_is_the_ipv6_address() -> None:
+    found = cluster(advertise_deny=["192.0.2.10/32"])
+    service(found, "64:ff9b::192.0.2.10")
+    found.run()
+    assert found.prefixes() == ["64:ff9b::c000:20a/128"]
+    found = cluster(advertise_allow=["192.0.2.10/32"])
+    service(found, "64:ff9b::192.0.2.10")
+    found.run()
+    assert reason(found, "64:ff9b::192.0.2.10") == "NotAllowed"
+
+
+def test_an_ipv6_address_is_withdrawn_when_something_else_gets_the_one_within() -> None:
+    found = cluster()
+    of_node, of_pod, of_service = (
+        "64:ff9b::192.0.2.10",
+        of_6to4("10.244.10.7"),
+        "64:ff9b:1::10.96.0.7",
+    )
+    service(found, of_node, of_pod, of_service, FREE)
+    found.run()
+    assert len(found.prefixes()) == 4
+    node(found, "n2", "192.0.2.10", pods=("10.244.10.0/24",))
+    found.run()
+    assert found.prefixes() == [f"{FREE}/32", "64:ff9b:1::a60:7/128"]
+    service(found, name="db", namespace="bank", cluster_ip="10.96.0.7")
+    found.run()
+    assert found.prefixes() == [f"{FREE}/32"]
+    found.delete(kinds.NODE, "n2")
+    found.delete(kinds.SERVICE, "db", "bank")
+    found.run()
+    assert len(found.prefixes()) == 4
+
+
+def test_an_ipv6_address_may_stand_for_the_cluster_ip_of_its_own_service() -> None:
+    found = cluster()
+    service(found, "64:ff9b::10.96.0.8", cluster_ip="10.96.0.8")
+    found.run()
+    assert found.prefixes() == ["64:ff9b::a60:8/128"]
