@@ -1,10 +1,14 @@
-"""The flag ``-f`` of commands that read manifests."""
+"""The flag ``-f`` of commands that read manifests, and the error of input that cannot be read."""
 
 from __future__ import annotations
 
 import argparse
 
+from waggle import output
+
 PATHS = "a file or a directory tree of YAML or JSON, or - for standard input; may be repeated"
+UNREADABLE = "ErrorList"
+"""The kind of the answer of a command whose documents are no lists, where there is none."""
 
 
 def add_manifest_flag(
@@ -28,3 +32,16 @@ def add_manifest_flag(
 def manifest_paths(args: argparse.Namespace) -> list[str]:
     """Return the paths in the order in which they are given; none without the flag."""
     return [path for group in args.filename or () for path in group]
+
+
+def complain_of_input(args: argparse.Namespace, message: str, code: str = "BadRequest") -> None:
+    """Print why input has no result: a sentence, and with a format for programs a document.
+
+    The sentence is on standard error either way: kubectl may be the reader of the document, and
+    would not show it.
+    """
+    if not output.is_template(args.output):  # with a template `output.dump` prints it
+        output.complain(args.prog, message)
+    if args.output not in ("text", *output.TABLES):
+        error = {"code": code, "message": message}
+        output.dump(output.document(UNREADABLE, [], [error]), args.output)

@@ -47,6 +47,10 @@ class MessageItem(Item, frozen=True, kw_only=True):
     kind: str | None = None
 
 
+class NoItem(Item, frozen=True, kw_only=True):
+    """An item of an answer that never has one."""
+
+
 class BugreportItem(Item, frozen=True, kw_only=True):
     """A file of the archive."""
 
@@ -160,6 +164,7 @@ def item_types() -> dict[str, Any]:
         "PasswordList": model.PasswordItem,
         "CollectorList": _status("CollectorItem", CollectorStatus, Item),
         "DriftList": model.DriftItem,
+        "ErrorList": NoItem,
         "EventList": model.EventItem,
         "ExplainList": model.ExplainItem,
         "HealthReport": Status,

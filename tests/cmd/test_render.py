@@ -153,7 +153,7 @@ def test_a_path_that_cannot_be_read_is_exit_2(
         path.symlink_to(path)
     elif what == "pipe":
         os.mkfifo(path)
-    assert main([*command, "-f", str(path)]) == 2
+    assert main([*command, "-f", str(path), "-o", "table"]) == 2
     assert capsys.readouterr() == ("", f"waggle {command[0]}: {path}: {reason}\n")
     if what != "nothing":
         # In a directory it is a problem beside others.
@@ -345,7 +345,7 @@ class TestReceived:
         path.unlink()
         if content is not None:
             path.write_text(content)
-        assert main(arguments) == 2
+        assert main([*arguments, "-o", "table"]) == 2
         captured = capsys.readouterr()
         assert not captured.out
         assert captured.err.startswith(f"waggle render: {path}: {error}")

@@ -13,6 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 
 from reconcilers.compile_manifests import compile_manifests
 from reconcilers.kernel.received_file import FileRoutes, ReceivedRoute
@@ -141,6 +142,42 @@ def test_an_error_is_valid_too(
 ) -> None:
     assert main([command, "-o", "json", "--socket", str(tmp_path / "none")]) == 1
     assert check(capsys.readouterr().out)["errors"][0]["code"] == "AgentNotRunning"
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "code"),
+    [
+        ("check -f none", 2, "BadRequest"),
+        ("check -f {} --node other", 4, "NotFound"),
+        ("render -f none --node node-1", 2, "BadRequest"),
+        ("render -f {} --node node-1 --received none", 2, "BadRequest"),
+        ("render -f {} --node node-1 --fib-table 255", 2, "BadRequest"),
+        ("convert -f none", 2, "BadRequest"),
+        ("convert -f {} --to nothing", 2, "BadRequest"),
+    ],
+)
+def test_input_without_a_result_is_an_error_in_every_format_for_programs(
+    command: str, status: int, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifests = tmp_path / "all.json"
+    objects = [*configuration([1]), service("web", "198.51.100.10")]
+    manifests.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    words = command.replace("{}", str(manifests)).split()
+    assert main([*words, "-o", "table"]) == status
+    nothing, sentence = capsys.readouterr()
+    assert nothing == ""
+    for form, decode in (("json", json.loads), ("yaml", yaml.safe_load)):
+        assert main([*words, "-o", form]) == status
+        printed = capsys.readouterr()
+        assert printed.err == sentence
+        answer = check(json.dumps(decode(printed.out), default=str))
+        assert (answer["kind"], answer["items"]) == ("ErrorList", [])
+        (error,) = answer["errors"]
+        assert sentence == f"waggle {words[0]}: {error['message']}\n"
+        assert error["code"] == code
+    assert main([*words, "-o", "jsonpath={.errors[*].code}"]) == status
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == (code, f"waggle: {error['message']}\n")
 
 
 def test_every_command_is_checked() -> None:

@@ -21,7 +21,7 @@ from resources.option_declarations import InvalidOption
 from waggle import output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
-from waggle.manifest_flag import add_manifest_flag, manifest_paths
+from waggle.manifest_flag import add_manifest_flag, complain_of_input, manifest_paths
 from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, complain, exit_statuses
 from waggle.tables import Column
 
@@ -81,10 +81,10 @@ def run(args: argparse.Namespace) -> int:
         settings = offline_settings(args, args.dialects)
         document = check(paths, args.dialects.load(), settings, nodes, sys.stdin.buffer)
     except UnknownNodeError as error:
-        complain("waggle check", str(error))
+        complain_of_input(args, str(error), "NotFound")
         return EXIT_NOT_FOUND
     except (UnreadablePathError, InvalidOption) as error:
-        complain("waggle check", str(error))
+        complain_of_input(args, str(error))
         return EXIT_USAGE
     if args.output not in ("text", "table"):
         output.dump_value(document, args.output)

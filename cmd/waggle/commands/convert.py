@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from resources.pages import reference
 from waggle import output
 from waggle.dialects import Dialects
-from waggle.manifest_flag import add_manifest_flag, manifest_paths
+from waggle.manifest_flag import add_manifest_flag, complain_of_input, manifest_paths
 from waggle.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     conversions = [conversion for conversion in known if conversion.target == args.to]
     if not conversions:
         targets = ", ".join(sorted({conversion.target for conversion in known} - {""})) or "none"
-        complain("waggle convert", f"--to: no conversion to {args.to}; the targets are: {targets}")
+        complain_of_input(args, f"--to: no conversion to {args.to}; the targets are: {targets}")
         return EXIT_USAGE
     rewriter = _Rewriter(conversions)
     kinds = {kind.name for conversion in conversions for kind in conversion.kinds}
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         loaded = load(paths, kinds_of(chosen), sys.stdin.buffer, rewriter)
     except UnreadablePathError as error:
-        complain("waggle convert", str(error))
+        complain_of_input(args, str(error))
         return EXIT_USAGE
     unread = [p for p in loaded.problems if _concerns(p.object, kinds, rewriter)]
     for problem in unread:

@@ -21,7 +21,7 @@ from waggle.intent_flags import (
     given_options,
     offline_settings,
 )
-from waggle.manifest_flag import add_manifest_flag, manifest_paths
+from waggle.manifest_flag import add_manifest_flag, complain_of_input, manifest_paths
 from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, exit_statuses, member
 from waggle.tables import NONE, Column
 
@@ -187,10 +187,10 @@ def run(args: argparse.Namespace) -> int:
             try:
                 document |= compiled.kernel(_received(args.received))
             except InvalidReceivedFile as error:
-                output.complain("waggle render", f"{args.received}: {error}")
+                complain_of_input(args, f"{args.received}: {error}")
                 return EXIT_USAGE
     except (UnreadablePathError, InvalidOption) as error:
-        output.complain("waggle render", str(error))
+        complain_of_input(args, str(error))
         return EXIT_USAGE
     if args.output not in output.TABLES:
         output.dump_value(msgspec.to_builtins(document), args.output)
