@@ -1,4 +1,4 @@
-"""The live screen of an agent, or a line for each reading where standard output is no terminal."""
+"""The live screen of an agent; in a pipe a line for each reading, or one reading as data."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from waggle.top_screen import Reading, lines, summary
 
 INTERVAL_SECONDS: Final = 2.0
 CHANGES: Final = 50
+KIND: Final = "TopList"
+"""The kind of one reading as data."""
 
 
 def is_shown() -> bool:
@@ -37,18 +39,21 @@ def _has_screen() -> bool:
 def live(
     args: argparse.Namespace, interval: float = INTERVAL_SECONDS, count: int | None = None
 ) -> int:
-    """Show the screen, or lines, every ``interval`` seconds, ``count`` times.
+    """Show the screen, or lines, every ``interval`` seconds, ``count`` times; data once.
 
     Returns the exit status.
     """
     try:
         first = _read(args)
     except ask_agent.AgentError as error:
-        output.complain(args.prog, str(error))
+        output.fail(args, KIND, error.code, str(error))
         return EXIT_ERROR
     if (name := args.peer or args.instance) and not first.sessions:
-        output.complain(args.prog, ask_agent.unknown_peer(args, name))
+        output.fail(args, KIND, "NotFound", ask_agent.unknown_peer(args, name))
         return EXIT_NOT_FOUND
+    if args.output not in output.TABLES:
+        output.dump(output.document(KIND, [first.item()]), args.output)
+        return EXIT_OK
     show = _screen if is_shown() else _print
     return show(args, first, interval, count)
 

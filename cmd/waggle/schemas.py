@@ -154,6 +154,7 @@ def item_types() -> dict[str, Any]:
     from reconcilers.plan.changes import NodePlan
     from speaker.api import CollectorStatus, PeerStatus
 
+    peer = _status("PeerItem", PeerStatus, model.PeerMembers)
     return {
         "ActionList": ActionItem,
         "BfdSessionList": BfdItem,
@@ -178,7 +179,7 @@ def item_types() -> dict[str, Any]:
         "MetricList": model.MetricItem,
         "PageList": PageItem,
         "PeerCountList": model.PeerCountItem,
-        "PeerList": _status("PeerItem", PeerStatus, model.PeerMembers),
+        "PeerList": peer,
         "PlanList": NodePlan,
         "PrefixChangeList": model.PrefixChangeItem,
         "ProcessList": model.ProcessItem,
@@ -191,6 +192,7 @@ def item_types() -> dict[str, Any]:
         "SchemaList": SchemaItem,
         "SpanList": model.SpanItem,
         "StatusList": model.StatusItem,
+        "TopList": _reading(peer),
     }
 
 
@@ -307,6 +309,21 @@ def _status(name: str, status: type[msgspec.Struct], members: type[Item]) -> typ
         rename[field.name] = field.encode_name
     name_of: Callable[[str], str] = lambda field: rename.get(field, field)  # noqa: E731
     return msgspec.defstruct(name, fields, rename=name_of, kw_only=True)
+
+
+def _reading(peer: type) -> type:
+    """Return the type of the item of ``waggle top``: what it reads at once, of these peers."""
+    from cells.api import history, model
+
+    members = {
+        "node": str,
+        "process": model.ProcessItem,
+        "sessions": list[peer],  # type: ignore[valid-type]
+        "changes": list[history.HistoryItem],
+    }
+    return msgspec.defstruct(
+        "TopItem", [*members.items()], bases=(Item,), frozen=True, kw_only=True
+    )
 
 
 def _is_present(kind: object) -> bool:

@@ -31,6 +31,15 @@ class Reading(NamedTuple):
     changes: Sequence[Item]
     """The newest first."""
 
+    def item(self) -> dict[str, Any]:
+        """Return the reading as an item of an answer."""
+        return {
+            "node": self.process["node"],
+            "process": self.process,
+            "sessions": self.sessions,
+            "changes": self.changes,
+        }
+
 
 class Rates(NamedTuple):
     """UPDATEs of a session a second, between two readings; None at the first one."""

@@ -26,6 +26,7 @@ KINDS = {
     "routes received": "RouteList",
     "routes kernel": "KernelRouteList",
     "status": "StatusList",
+    "top": "TopList",
     "trace 10.0.0.0/8": "SpanList",
     "verify": "DriftList",
     "router announce 10.0.0.0/8": "PrefixChangeList",

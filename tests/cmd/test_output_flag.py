@@ -15,7 +15,6 @@ WITHOUT: Final = {
     "completion": "prints a script of a shell",
     "demo": "is a program",
     "router": "is a program",
-    "top": "is a screen of what peers, history and api print",
     "ui": "is a program",
 }
 """Commands without the flag, and why."""

@@ -59,6 +59,7 @@ OF_AGENT = (
         "metrics none",
     ),
     "plan -f {}",
+    "top",
 )
 OFFLINE = (
     *("plan -f {} --from {} --add", "docs", "docs router", "errors", "errors NoRule", "schema"),
@@ -66,7 +67,7 @@ OFFLINE = (
     *(f"decode {OPEN}", "errors none", "explain -f {} --node node-1 --all"),
 )
 WITHOUT_A_LIST = {
-    *("api", "check", "completion", "convert", "crds", "demo", "render", "replay", "router", "top"),
+    *("api", "check", "completion", "convert", "crds", "demo", "render", "replay", "router"),
     *("watch", "plan", "doctor", "ui"),
 }
 """Documents of another API, objects of Kubernetes, streams, programs; ``doctor`` reads a cluster."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -184,3 +185,32 @@ def test_an_unknown_peer_ends_it_with_the_nearest_name(
 def test_without_an_agent_it_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "--socket", str(tmp_path / "none")]) == output.EXIT_ERROR
     assert "no agent runs here" in capsys.readouterr().err
+
+
+def test_one_reading_is_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with agent_with_a_session(tmp_path) as socket:
+        assert main(["top", "-o", "json", "--socket", socket]) == output.EXIT_OK
+        (item,) = json.loads(capsys.readouterr().out)["items"]
+        assert (
+            main(["top", "-o", "jsonpath={.items[0].sessions[*].state}", "--socket", socket]) == 0
+        )
+        assert capsys.readouterr().out == "Established"
+    assert (item["node"], item["process"]["residentOctets"]) == ("n", 87_000_000)
+    assert [session["name"] for session in item["sessions"]] == ["tor-1"]
+    assert item["changes"] == []
+
+
+def test_an_answer_has_one_reading_and_the_error_of_an_unknown_peer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with agent_with_a_session(tmp_path) as socket:
+        words = ["top", "-o", "json", "--socket", socket]
+        assert main([*words, "--count", "2"]) == output.EXIT_USAGE
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        sentence = "--count: with -o table only, other formats have one reading"
+        assert printed.err == f"waggle top: {sentence}\n"
+        assert main([*words, "--peer", "tor-2"]) == output.EXIT_NOT_FOUND
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error["code"] == "NotFound"
+    assert error["message"].endswith("tor-2 (did you mean tor-1?)")

@@ -7,7 +7,7 @@ from typing import Any
 
 from waggle import ask_agent, output
 from waggle.live import INTERVAL_SECONDS, live
-from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, NO_AGENT
+from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, NO_AGENT
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -17,12 +17,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="show sessions, rates, CPU and the last changes of the agent, live",
         description="A screen of the agent that follows it: sessions (down first), "
         "UPDATEs a second, octets that wait to be sent, CPU, and the last changes. q ends it, p "
-        "holds it. Where standard output is no terminal, a line is printed each time.",
+        "holds it. Where standard output is no terminal, a line is printed each time. With -o json "
+        "and yaml one reading is printed: process, sessions and the last changes.",
         epilog=output.exit_statuses(
             {
                 EXIT_OK: "ended by q, or after --count",
                 EXIT_ERROR: f"{NO_AGENT} at the start",
-                output.EXIT_USAGE: output.USAGE,
+                EXIT_USAGE: output.USAGE,
                 output.EXIT_NOT_FOUND: "no such peer or instance",
                 EXIT_INTERRUPTED: "interrupted",
             }
@@ -39,9 +40,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     ask_agent.add_socket_flag(parser)
     parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
-    parser.set_defaults(output="table")
+    output.add_format_flag(parser, ("table", "json", "yaml"), "table")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the screen; returns the exit status."""
+    """Show the screen, or print one reading; returns the exit status."""
+    if args.count is not None and args.output not in output.TABLES:
+        text = "--count: with -o table only, other formats have one reading"
+        output.complain(args.prog, text)
+        return EXIT_USAGE
     return live(args, args.interval, args.count)
