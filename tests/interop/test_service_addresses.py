@@ -33,6 +33,8 @@ BAD = {
     OURS[0]: "NodeAddress",
     OTHER_NODE[0]: "NodeAddress",
     OTHER_NODE[1]: "NodeAddress",
+    "64:ff9b::c000:207": "NodeAddress",
+    "2002:a60:1::1": "ApiServer",
     ROUTER[0]: "PeerAddress",
     "10.244.7.9": "PodAddress",
     "10.96.0.1": "ApiServer",
