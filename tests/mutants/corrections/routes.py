@@ -241,8 +241,22 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "addresses of Services: an IPv6 address with a martian inside is one",
         "reconcilers/intent/service_addresses/martians.py",
-        "    for prefix, place, name in _EMBEDDED:",
-        "    for prefix, place, name in _EMBEDDED[:0]:",
+        "    for prefix, place, form in _EMBEDDED:",
+        "    for prefix, place, form in _EMBEDDED[:0]:",
+        _ADDRESSES,
+    ),
+    (
+        "addresses of Services: an IPv6 address that stands for an address of something else",
+        _RULES,
+        "        if rejection is None and family == IPV6_UNICAST:",
+        "        if False:",
+        _ADDRESSES,
+    ),
+    (
+        "addresses of Services: who gets the IPv4 address within an IPv6 one has it judged again",
+        "reconcilers/intent/dialect_route_sets.py",
+        "            judged[embedded.nlri] = None",
+        "            pass",
         _ADDRESSES,
     ),
     (
