@@ -1,6 +1,6 @@
 """``/v1/live``: which views have changed; the page reads them again.
 
-An event once a second at most; where routes change all the time, and no session does, every five
+An event once a second at most; where routes change all the time, and no session does, every eight
 seconds: a reading costs an agent as much as a change.
 """
 
@@ -22,7 +22,7 @@ from reconcilers.tables import IntentTables
 from statedb import Database
 
 LEAST_SECONDS: Final = 1.0
-BUSY_SECONDS: Final = 5.0
+BUSY_SECONDS: Final = 8.0
 """Between two events of routes and history alone."""
 MOST_SECONDS: Final = 10.0
 """Between two groups; an empty one shows that the connection stands, and finds out if it does not."""
