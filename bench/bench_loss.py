@@ -3,7 +3,8 @@
 A peer announces many prefixes, which other peers receive; then its connection is lost. With
 ``failover`` a second peer has announced the same prefixes with a longer path; with ``restart`` the peer
 restarts gracefully, and comes back without its routes; with ``long-lived`` its restart time expires,
-and they become long-lived stale. The goal is for the longest input of both, the arrival and the loss:
+and they become long-lived stale. With ``policy`` and ``next-hop`` nothing is lost: export settings of
+one of the other peers change. The goal is for the longest input of both, the arrival and the loss:
 what other sessions wait. ``WAGGLE_PURE=1``: with prefix tables in Python.
 
 ``python -m bench.bench_loss [--routes N] [--peers N] [SCENARIO ...]``
@@ -15,10 +16,10 @@ import argparse
 import random
 import sys
 import time
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from bench.speed import streams
-from speaker.api import GracefulRestart, InstanceConfig, PeerConfig
+from speaker.api import GracefulRestart, InstanceConfig, PeerConfig, Policy, Set, Term
 from speaker.capability import (
     FourOctetAs,
     GracefulRestartCapability,
@@ -45,7 +46,8 @@ from speaker.server.free_memory import bound_collections, settle_memory
 GOAL_MS: Final = 20.0
 PER_UPDATE: Final = 10
 """Prefixes of an attribute set."""
-SCENARIOS: Final = ("loss", "failover", "rejected", "restart", "long-lived")
+SCENARIOS: Final = ("loss", "failover", "rejected", "restart", "long-lived", "policy", "next-hop")
+TAGGED: Final = Policy(terms=(Term(set=Set(add_communities=("65000:1",))),))
 
 
 class Bench:
@@ -78,7 +80,11 @@ class Bench:
         return GracefulRestart(restart_time=60, stale_time=300, long_lived_time=600)
 
     def _peer(
-        self, number: int, accepts: Literal["all", "none"], export: Literal["all", "none"]
+        self,
+        number: int,
+        accepts: Literal["all", "none"],
+        export: Literal["all", "none"],
+        **settings: Any,  # noqa: ANN401
     ) -> None:
         address = f"10.0.1.{number}"
         config = PeerConfig(
@@ -89,6 +95,7 @@ class Bench:
             import_=accepts,
             export=export,
             graceful_restart=self._restart if number == 1 else None,
+            **settings,
         )
         self._give(SetPeer("b", config))
 
@@ -126,7 +133,17 @@ class Bench:
         self.inputs = 0
 
     def lose(self) -> None:
-        """Lose the session, and perform all that follows of it."""
+        """Lose the session, or change a peer, and perform all that follows of it."""
+        if self._scenario in ("policy", "next-hop"):
+            is_policy = self._scenario == "policy"
+            self._peer(
+                3,
+                "none",
+                "all",
+                export_policy=TAGGED if is_policy else None,
+                next_hop_ipv4=None if is_policy else "10.0.0.9",
+            )
+            return
         self._give(TransportClosed(self.connection, "cut"))
         if self._scenario == "restart":
             self._now += 10.0

@@ -6,7 +6,7 @@ get equal octets. RFC 4271 sections 5.1 and 9.1.3, RFC 1997, RFC 4760.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
 import msgspec
 
@@ -28,6 +28,7 @@ from speaker.rib.path import (
     NEXT_HOP_SELF,
     NEXT_HOP_SET,
     Path,
+    same_export,
 )
 
 NO_ADVERTISE: Final = WELL_KNOWN_COMMUNITIES["no-advertise"]
@@ -247,6 +248,29 @@ def same_update(one: Path, other: Path, family: Family, rules: ExportRules) -> b
     ):
         return False
     return _without_next_hop(one, rules) == _without_next_hop(other, rules)
+
+
+@final
+class ComparedPaths:
+    """Paths of two groups, compared once for each pair of paths, not for each prefix."""
+
+    __slots__ = ("_after", "_before", "_family", "_known")
+
+    def __init__(self, before: ExportRules, after: ExportRules, family: Family) -> None:
+        self._before = before
+        self._after = after
+        self._family = family
+        self._known: dict[tuple[Path, Path], bool] = {}
+
+    def are_alike(self, before: Path, after: Path) -> bool:
+        """Return whether a path of the group before is what one of the group after is for a peer."""
+        known = self._known.get((before, after))
+        if known is None:
+            known = self._known[before, after] = same_export(before, after) and (
+                export_next_hop(before, self._family, self._before)
+                == export_next_hop(after, self._family, self._after)
+            )
+        return known
 
 
 def _without_next_hop(path: Path, rules: ExportRules) -> PathAttributes:

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
-from speaker.rib.export import ExportRules, same_update
+from speaker.rib.export import ComparedPaths, ExportRules, same_update
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source, SourceSession
 from speaker.rib.policy import compile_export
@@ -137,9 +137,41 @@ class ExportedRoutes:
                 self._encoder.announce(family, path, wires, None, batches)
         return join_batches(batches)
 
+    def exported_table(self, family: Family) -> LocRib | None:
+        """Return the table of a family, or None if none of its routes can be exported."""
+        return self.tables.get(family) if family in self.rules.sendable else None
+
+    def best_of(self, family: Family, nlri: Iterable[bytes]) -> Mapping[Path, Sequence[bytes]]:
+        """Return the exported routes of some prefixes of a family without ADD-PATH, by path."""
+        return {} if self.exported_table(family) is None else self._best_of(family, nlri)
+
+    def announce(
+        self, family: Family, path: Path, nlri: Sequence[bytes], batches: list[UpdateBatch]
+    ) -> bool:
+        """Add UPDATEs for all sessions but that of the path, which is one of `best_of`."""
+        origin = path.source.session
+        return self._encoder.announce(family, path, nlri, None if origin.local else origin, batches)
+
     def withdrawn(self, family: Family, nlri: Sequence[bytes]) -> UpdateBatch:
         """Return the UPDATEs that withdraw prefixes."""
         return self._encoder.withdraw(family, nlri)
+
+    def _difference(self, before: ExportedRoutes, member: GroupMember) -> UpdateBatch:
+        """Return the UPDATEs for a session with other exported routes to have these."""
+        batches: list[UpdateBatch] = []
+        for family in self.rules.families:
+            old = dict(before.routes(family, member))
+            announced: dict[Path, list[bytes]] = {}
+            compared = ComparedPaths(before.rules, self.rules, family)
+            for nlri, path in self.routes(family, member):
+                known = old.pop(nlri, None)
+                if known is None or not compared.are_alike(known, path):
+                    announced.setdefault(path, []).append(nlri)
+            if old:
+                batches.append(self._encoder.withdraw(family, list(old)))
+            for path, prefixes in announced.items():
+                self._encoder.announce(family, path, prefixes, None, batches)
+        return join_batches(batches)
 
     def _encode_full(self, exclude: SourceSession | None) -> UpdateBatch:
         batches: list[UpdateBatch] = []

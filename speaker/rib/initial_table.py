@@ -92,7 +92,7 @@ class InitialTable(Generic[M]):
     def note(self, changes: Mapping[Family, TableChanges]) -> None:
         """Note changes of the tables, which the new members do not get yet."""
         for family, of_family in changes.items():
-            if family in self._group.rules.add_path:
+            if family in self._group.rules.add_path or family not in self._group.rules.sendable:
                 continue
             changed = self._changed.setdefault(family, {})
             for old, _, nlri in of_family.best:
@@ -111,6 +111,9 @@ class InitialTable(Generic[M]):
             groups: PrefixGroups = {}
             unread = partial(self._unread, family, flush)
             none_read = partial(self._none_read, family, flush)
+            # Nothing of the family has been read: what has changed so far is in its table.
+            flush()
+            self._changed.pop(family, None)
             for units in group_in_steps(group.tables[family], groups, unread, none_read):
                 yield units
                 if not self.members:

@@ -13,11 +13,11 @@ from typing import Final, Generic, TypeVar
 
 from speaker.nlri import Family
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
-from speaker.rib.export import ExportRules, export_next_hop, same_update
+from speaker.rib.export import ExportRules, same_update
 from speaker.rib.exported_routes import ExportedRoutes, GroupMember
 from speaker.rib.initial_table import LARGE_TABLE, InitialTable, table_size
 from speaker.rib.loc_rib import Change, LocRib, TableChanges
-from speaker.rib.path import Path, SourceSession, same_export
+from speaker.rib.path import Path, SourceSession
 from speaker.rib.update_encoder import UpdateBatch, join_batches
 
 M = TypeVar("M", bound=GroupMember)
@@ -33,6 +33,7 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
         "_own_uncounted",
         "_sendable",
         "_unsendable",
+        "arriving",
         "exports_nothing",
         "initial_table",
         "members",
@@ -59,6 +60,8 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
         self._unsendable: dict[Family, tuple[int, int]] = {}
         """Revision and exported prefixes of the families that cannot be sent."""
         self.exports_nothing: Final = not self._sendable
+        self.arriving = 0
+        """The number of changes of sessions to this group that are on their way."""
 
     def join(self, member: M) -> None:
         """Add a session without any routes; it gets the table from `export_initial_table`."""
@@ -81,7 +84,12 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
     @property
     def empty(self) -> bool:
         """Whether the group has no session."""
-        return not self.members and not self.pending_members and self.initial_table is None
+        return not (self.members or self.pending_members or self.initial_table or self.arriving)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its table is sent in steps."""
+        return table_size(self.tables, self._sendable) >= LARGE_TABLE
 
     def is_pending(self, member: M) -> bool:
         """Whether a session waits for its initial table, or for the rest of it."""
@@ -281,6 +289,10 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
         self._full = full or self._full
         if self._counts is not None:
             counts |= {family: self._counts[family] for family in self._add_path}
+        self.take_counts(counts)
+
+    def take_counts(self, counts: dict[Family, dict[SourceSession, int]]) -> None:
+        """Take the numbers of exported prefixes, if they are not known."""
         if self.left_out.total:
             self._count()
         elif self._counts is None or self._own_uncounted:
@@ -392,32 +404,10 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
     def export_difference(self, before: UpdateGroup[M], member: M) -> UpdateBatch:
         """Return the UPDATEs for a member of another group to have the routes of this one."""
         self._count_if_due()
-        batches: list[UpdateBatch] = []
-        for family in self.rules.families:
-            old = dict(before.routes(family, member))
-            announced: dict[Path, list[bytes]] = {}
-            compared: dict[tuple[Path, Path], bool] = {}
-            for nlri, path in self.routes(family, member):
-                known = old.pop(nlri, None)
-                if known is not None:
-                    # Compared once for each pair of paths, not for each prefix.
-                    same = compared.get((known, path))
-                    if same is None:
-                        same = compared[known, path] = same_export(known, path) and (
-                            export_next_hop(known, family, before.rules)
-                            == export_next_hop(path, family, self.rules)
-                        )
-                    if same:
-                        continue
-                announced.setdefault(path, []).append(nlri)
-            if old:
-                batches.append(self._encoder.withdraw(family, list(old)))
-            for path, prefixes in announced.items():
-                self._encoder.announce(family, path, prefixes, None, batches)
-        return join_batches(batches)
+        return self._difference(before, member)
 
     def add_synchronized(self, member: M) -> None:
-        """Add a session that has the routes of this group already."""
+        """Add a session that has, or is sent next, the routes of this group."""
         self._count_if_due()
         self.members[member] = None
 

@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias, final
 from speaker.api import RouteAttributes, RouteLeftOut
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.export_rules import export_rules
+from speaker.engine.instance.group_changes import GroupChanges
 from speaker.engine.observer import ObserverSlot
 from speaker.engine.ribs import Ribs
 from speaker.engine.selection_deferral import SelectionDeferral
@@ -71,8 +72,8 @@ class OutboundUpdates:
         self._slot = slot
         self._local_paths = LocalPaths()
         self._groups: dict[ExportRules, _Group] = {}
-        self._differences: dict[tuple[_Group, _Group], tuple[object, UpdateBatch]] = {}
-        """UPDATEs from one group to another, behind the revisions of their tables."""
+        self._changes = GroupChanges(self, work)
+        """Sessions on their way from one group to another."""
         self._refreshes: dict[EstablishedPeer, set[Family]] = {}
         """The families of ROUTE-REFRESHes that are not answered yet."""
         self._answering: set[EstablishedPeer] = set()
@@ -136,6 +137,7 @@ class OutboundUpdates:
         ribs = self.sets.get(route_set)
         if ribs is None:
             return
+        self._changes.complete(route_set)
         for table in ribs.tables.values():
             table.withdraw(LOCAL, [nlri for nlri, _ in table.items()])
         self.send_pending()
@@ -160,23 +162,30 @@ class OutboundUpdates:
 
     def join(self, established: EstablishedPeer) -> None:
         """Add a session to its update group; `send_pending` sends it the initial table."""
-        established.group = self._group(self._rules(established))
+        established.group = self.group(self._rules(established))
         established.group.join(established)
 
     def leave(self, established: EstablishedPeer) -> None:
         """Remove a session from its update group."""
         self._refreshes.pop(established, None)
+        self._changes.abandon(established)
         if established.group is not None:
             established.group.leave(established)
-            self._discard_if_empty(established.group)
+            self.discard_if_empty(established.group)
             established.group = None
 
     def change_group(self, established: EstablishedPeer) -> None:
-        """Apply a changed configuration: send a session the difference between two groups."""
+        """Apply a changed configuration: a session gets the difference between two groups.
+
+        Where tables are large in steps, which `send_pending` begins.
+        """
         old = established.group
         if old is None:
             return
         rules = self._rules(established)
+        if self._changes.leads_to(established, rules):
+            return
+        self._changes.abandon(established)
         if old.rules == rules:
             return
         # All members must have the present tables before two groups can be compared.
@@ -184,34 +193,10 @@ class OutboundUpdates:
         if established in old.pending_members:
             # Its initial table is deferred, and will be that of the new group.
             old.leave(established)
-            self._discard_if_empty(old)
+            self.discard_if_empty(old)
             self.join(established)
             return
-        if old.initial_table is not None and old.is_sent_in_steps(established):
-            # A part of a table cannot be compared.
-            for _ in old.initial_table.steps:
-                pass
-        new = self._group(rules)
-        difference = self._difference(old, new, established)
-        old.leave(established)
-        self._discard_if_empty(old)
-        new.add_synchronized(established)
-        established.group = new
-        self._send(established, difference)
-
-    def _difference(self, old: _Group, new: _Group, established: EstablishedPeer) -> UpdateBatch:
-        """Return the UPDATEs from one group to another, encoded once for sessions without own routes.
-
-        Usually all sessions of a group change at once, as their route set is replaced.
-        """
-        if old.has_routes_of(established) or new.has_routes_of(established):
-            return new.export_difference(old, established)
-        groups, revisions = (old, new), (old.revisions, new.revisions)
-        known = self._differences.get(groups)
-        if known is None or known[0] != revisions:
-            batch = new.export_difference(old, established)
-            known = self._differences[groups] = (revisions, batch)
-        return known[1]
+        self._changes.change(established, old, self.group(rules))
 
     def answer_route_refresh(self, established: EstablishedPeer, family: Family) -> None:
         """Advertise a family again, with the next `send_pending` (RFC 2918, RFC 7313).
@@ -251,21 +236,24 @@ class OutboundUpdates:
             session.interface_address,
         )
 
-    def _ribs(self, rules: ExportRules) -> Ribs:
+    def ribs(self, rules: ExportRules) -> Ribs:
+        """Return the tables of a group (`GroupsOwner`)."""
         if rules.export == "set":
             return self.sets.setdefault(rules.route_set or "", Ribs())
         return self.loc
 
-    def _group(self, rules: ExportRules) -> _Group:
+    def group(self, rules: ExportRules) -> _Group:
+        """Return the group with export rules, created on first use (`GroupsOwner`)."""
         group = self._groups.get(rules)
         if group is None:
-            group = self._groups[rules] = UpdateGroup(rules, self._ribs(rules))
+            group = self._groups[rules] = UpdateGroup(rules, self.ribs(rules))
         return group
 
-    def _discard_if_empty(self, group: _Group) -> None:
+    def discard_if_empty(self, group: _Group) -> None:
+        """Forget a group without sessions (`GroupsOwner`)."""
         if group.empty:
             self._groups.pop(group.rules, None)
-            self._differences.clear()
+            self._changes.differences.clear()
 
     def forget_received(self) -> None:
         """Release received paths that are cached: an ended session has no routes any more."""
@@ -284,7 +272,7 @@ class OutboundUpdates:
     @property
     def pending(self) -> bool:
         """Whether `send_pending` has UPDATEs to send."""
-        if self.loc.changed or self._reapplying:
+        if self.loc.changed or self._reapplying or self._changes.waiting:
             return True
         for ribs in self.sets.values():
             if ribs.changed:
@@ -307,27 +295,29 @@ class OutboundUpdates:
 
     def send_table_changes(self) -> None:
         """Send the changes of the Loc-RIB alone."""
-        self._send_changes(self.loc)
+        self.send_changes(self.loc)
 
     def send_pending(self) -> None:
         """Send the changes since the last call, answers to route refreshes, and initial tables."""
-        self._differences.clear()
+        self._changes.differences.clear()
         self._send_pending()
+        if self._changes.waiting:
+            self._changes.start()
 
     def _send_pending(self) -> None:
         for ribs in (self.loc, *self.sets.values()):
-            self._send_changes(ribs)
+            self.send_changes(ribs)
         if self._refreshes:
             self._answer_route_refreshes()
         for group in list(self._groups.values()):
             if group.pending_members and group.initial_table is None and not self._deferred(group):
                 table = group.take_initial_table()
                 if table is not None:
-                    table.start(partial(self._send_changes, self._ribs(group.rules)), self._send)
+                    table.start(partial(self.send_changes, self.ribs(group.rules)), self.send)
                     self._work.add(table.steps)
                 else:
                     for established, batch in group.export_initial_table():
-                        self._send(established, batch)
+                        self.send(established, batch)
             if group.left_out.reported:
                 self._report_left_out(group)
 
@@ -347,7 +337,8 @@ class OutboundUpdates:
                 )
             )
 
-    def _send_changes(self, ribs: Ribs) -> None:
+    def send_changes(self, ribs: Ribs) -> None:
+        """Send the changes of some tables to the members of their groups (`GroupsOwner`)."""
         groups = [
             group
             for group in self._groups.values()
@@ -363,9 +354,11 @@ class OutboundUpdates:
             return
         for follower in followers:
             follower.changed(changes)
+        for change in self._changes.running:
+            change.note(ribs, changes)
         for group in groups:
             for established, batch in group.export_changes(changes):
-                self._send(established, batch)
+                self.send(established, batch)
 
     def _answerable(self) -> list[EstablishedPeer]:
         """Return the sessions with a route refresh that can be answered now."""
@@ -406,7 +399,7 @@ class OutboundUpdates:
                         return
                     if prefixes:
                         batch = established.group.export_prefixes(family, prefixes, established)
-                        self._send(established, batch)
+                        self.send(established, batch)
                     yield units
                 if established.group is None:
                     return
@@ -416,7 +409,8 @@ class OutboundUpdates:
         finally:
             self._answering.discard(established)
 
-    def _send(self, established: EstablishedPeer, batch: UpdateBatch) -> None:
+    def send(self, established: EstablishedPeer, batch: UpdateBatch) -> None:
+        """Send a session UPDATEs (`GroupsOwner`)."""
         if batch.octets:
             established.session.send_updates((batch.octets,), batch.messages, batch.prefixes)
             observer = self._slot.observer

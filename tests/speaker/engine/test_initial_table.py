@@ -221,3 +221,23 @@ def test_a_route_refresh_is_answered_in_steps_and_whole(seed: int, *, add_path: 
     (end,) = (number for number, octets in enumerate(written) if END in octets)
     assert end - begin > 5, "steps, each in a turn"
     lab.check()
+
+
+def test_changes_of_families_that_were_not_negotiated_are_not_sent_with_a_table() -> None:
+    lab = Lab()
+    watcher = lab.watch(families=(IPV4_UNICAST,))
+    met = []
+
+    def change() -> None:
+        met.append(in_steps(lab))
+        lab.sources[0].routes({"fd00:1::/64": lab.attributes()})
+
+    for number in range(60):
+        lab.network.later(lab.network.now + 0.002 + number * 0.0002, change)
+    lab.network.run(10)
+    assert any(met)
+    (to_watcher,) = {end.number for end in lab.hub.ends.values()} - set(lab.before)
+    written = [b"".join(w.parts) for w in lab.hub.writes if w.connection == to_watcher]
+    assert not any(bytes.fromhex("fd00000100000000") in octets for octets in written)
+    lab.check()
+    assert lab.hub.status(watcher.name).families[0].family == IPV4_UNICAST

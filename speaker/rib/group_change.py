@@ -1,0 +1,262 @@
+"""The difference between two update groups, for sessions that change from one to the other, in steps.
+
+The sessions remain members of the group before until the end, and are sent what changes by its
+rules. What they are to be sent besides is encoded meanwhile: the routes that the group after exports
+otherwise, path by path, and then what changed in between, as it is then. So a session never has the
+routes of two groups, and a change that is abandoned leaves nothing behind. With ADD-PATH there is
+`UpdateGroup.export_difference` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from speaker.nlri import Family
+from speaker.rib import initial_table, prefix_groups
+from speaker.rib.export import ComparedPaths
+from speaker.rib.loc_rib import LocRib, TableChanges
+from speaker.rib.path import Path, SourceSession
+from speaker.rib.prefix_groups import PrefixGroups, group_in_steps, pieces
+from speaker.rib.update_encoder import UpdateBatch, join_batches
+
+if TYPE_CHECKING:
+    from speaker.rib.update_group import GroupMember, UpdateGroup
+
+    M = TypeVar("M", bound=GroupMember)
+else:
+    M = TypeVar("M")
+
+COMPARED_PREFIX_UNITS: Final = 1
+"""The work for a prefix: two look-ups, a comparison, and mostly an announcement."""
+
+
+class _Unread:
+    """Stands for the path of a prefix that changed before it was compared."""
+
+
+_UNREAD: Final = _Unread()
+_Changed = dict[bytes, "Path | _Unread | None"]
+"""Prefixes that changed, with the path that they were counted with; None: they had none."""
+
+
+class GroupChange(Generic[M]):
+    """Sessions of one update group on their way to another."""
+
+    def __init__(self, before: UpdateGroup[M], after: UpdateGroup[M]) -> None:
+        self.before = before
+        self.after = after
+        self.members: dict[M, list[UpdateBatch]] = {}
+        """The sessions, with what they are to be sent; a session that ends is removed."""
+        self.remaining: Iterator[int] = iter(())
+        """The steps that are left, once they have begun."""
+        self._changed: dict[Family, _Changed] = {}
+        """Changes in the tables of the group after."""
+        self._changed_before: dict[Family, dict[bytes, None]] = {}
+        """Changes in the tables of the group before, where these are others."""
+        self._counts: dict[Family, dict[SourceSession, int]] = {}
+        """The prefixes that the group after exports, by the session that they came from."""
+
+    def note(self, tables: Mapping[Family, LocRib], changes: Mapping[Family, TableChanges]) -> None:
+        """Note changes, which the sessions are sent by the rules of the group before."""
+        if tables is self.after.tables:
+            for family, of_family in changes.items():
+                if family not in self.after.rules.families:
+                    continue
+                changed = self._changed.setdefault(family, {})
+                for old, _, nlri in of_family.best:
+                    for prefix in nlri:
+                        changed.setdefault(prefix, old)
+        elif tables is self.before.tables:
+            for family, of_family in changes.items():
+                if family not in self.after.rules.families:
+                    continue
+                prefixes = self._changed_before.setdefault(family, {})
+                for _, _, nlri in of_family.best:
+                    prefixes.update(dict.fromkeys(nlri))
+
+    def steps(
+        self, flush: Callable[[], None], move: Callable[[M, UpdateBatch], None]
+    ) -> Iterator[int]:
+        """Perform the change; yields units of work.
+
+        ``flush`` sends all changes of the tables to the members of all groups, and calls `note`;
+        ``move`` makes a session a member of the group after, and sends it UPDATEs.
+        """
+        flush()
+        for units in self._difference(flush):
+            yield units
+            if not self.members:
+                return
+        self.after.take_counts(self._counts)
+        for member, batches in list(self.members.items()):
+            move(member, join_batches(batches))
+
+    def _difference(self, flush: Callable[[], None]) -> Iterator[int]:
+        """Encode the difference; nothing has changed since its last part when it ends."""
+        for family in self.after.rules.families:
+            yield from self._compare_tables(family, flush)
+        for _ in range(initial_table.ROUNDS):
+            flush()
+            changed, self._changed = self._changed, {}
+            changed_before, self._changed_before = self._changed_before, {}
+            size = sum(map(len, changed.values())) + sum(map(len, changed_before.values()))
+            if size <= initial_table.LAST_PREFIXES:
+                break
+            for _ in self._encode_changes(changed, changed_before):
+                yield prefix_groups.STEP_UNITS
+                flush()
+        else:
+            flush()
+            changed, changed_before = self._changed, self._changed_before
+        for _ in self._encode_changes(changed, changed_before):
+            pass
+
+    # ----------------------------------------------------------------- tables
+
+    def _compare_tables(self, family: Family, flush: Callable[[], None]) -> Iterator[int]:
+        after = self.after.exported_table(family)
+        if after is not None:
+            groups: PrefixGroups = {}
+            unread = partial(self._unread, family, flush)
+            none_read = partial(self._none_read, family, flush)
+            none_read()
+            yield from group_in_steps(after, groups, unread, none_read)
+            for units, prefixes in pieces(groups, COMPARED_PREFIX_UNITS):
+                self._compare(family, unread(prefixes))
+                yield units
+        before = self.before.exported_table(family)
+        if before is not None and before is not after:
+            groups = {}
+            yield from group_in_steps(before, groups)
+            for units, prefixes in pieces(groups, COMPARED_PREFIX_UNITS):
+                flush()
+                changed = self._changed.get(family, {})
+                only_before = [
+                    prefix
+                    for prefix in prefixes
+                    if prefix not in changed and (after is None or prefix not in after)
+                ]
+                self._compare(family, only_before)
+                yield units
+
+    def _none_read(self, family: Family, flush: Callable[[], None]) -> None:
+        """Note that the prefixes that have changed so far were not compared before."""
+        flush()
+        if family in self._changed:
+            self._changed[family] = dict.fromkeys(self._changed[family], _UNREAD)
+
+    def _unread(
+        self, family: Family, flush: Callable[[], None], prefixes: Sequence[bytes]
+    ) -> Sequence[bytes]:
+        """Return the prefixes that have not changed; the others are encoded with the changes."""
+        flush()
+        changed = self._changed.get(family)
+        if not changed:
+            return prefixes
+        for prefix in prefixes:
+            if prefix in changed:
+                changed[prefix] = _UNREAD
+        return [prefix for prefix in prefixes if prefix not in changed]
+
+    def _compare(self, family: Family, prefixes: Sequence[bytes]) -> None:
+        """Encode the difference of some prefixes, which have not changed."""
+        before, after = self.before, self.after
+        counts = self._counts.setdefault(family, {})
+        batches: list[UpdateBatch] = []
+        own: dict[SourceSession, list[bytes]] = {}
+        had = {
+            nlri: path for path, part in before.best_of(family, prefixes).items() for nlri in part
+        }
+        compared = ComparedPaths(before.rules, after.rules, family)
+        for path, part in after.best_of(family, prefixes).items():
+            origin = path.source.session
+            counts[origin] = counts.get(origin, 0) + len(part)
+            announced: list[bytes] = []
+            for nlri in part:
+                known = had.pop(nlri, None)
+                if known is not None:
+                    if compared.are_alike(known, path):
+                        continue
+                    if known.source.session is not origin and not origin.local:
+                        own.setdefault(origin, []).append(nlri)
+                announced.append(nlri)
+            if announced:
+                after.announce(family, path, announced, batches)
+        if had:
+            batches.append(after.withdrawn(family, list(had)))
+        self._add(family, batches, own)
+
+    # ---------------------------------------------------------------- changes
+
+    def _encode_changes(
+        self, changed: Mapping[Family, _Changed], changed_before: Mapping[Family, dict[bytes, None]]
+    ) -> Iterator[None]:
+        """Encode prefixes that changed as they are now, some in each step; they are removed."""
+        size = max(1, prefix_groups.STEP_UNITS // initial_table.CHANGED_PREFIX_UNITS)
+        for family, paths in changed.items():
+            counts = self._counts.setdefault(family, {})
+            while paths:
+                later = self._changed.get(family, {})
+                some: list[bytes] = []
+                for _ in range(min(len(paths), size)):
+                    prefix, path = paths.popitem()
+                    some.append(prefix)
+                    if later is not paths:
+                        # What has changed again is encoded as it is now.
+                        later.pop(prefix, None)
+                    if isinstance(path, Path):
+                        for origin, _ in self.after.exported_parts(family, path, (prefix,)):
+                            counts[origin] = counts.get(origin, 0) - 1
+                for origin, number in self._encode_present(family, some):
+                    counts[origin] = counts.get(origin, 0) + number
+                yield
+        for family, prefixes in changed_before.items():
+            while prefixes:
+                self._encode_present(
+                    family, [prefixes.popitem()[0] for _ in range(min(len(prefixes), size))]
+                )
+                yield
+
+    def _encode_present(
+        self, family: Family, prefixes: Sequence[bytes]
+    ) -> list[tuple[SourceSession, int]]:
+        """Encode what the group after exports now; returns the numbers of prefixes by session."""
+        batches: list[UpdateBatch] = []
+        own: dict[SourceSession, list[bytes]] = {}
+        exported: list[tuple[SourceSession, int]] = []
+        present: set[bytes] = set()
+        for path, part in self.after.best_of(family, prefixes).items():
+            origin = path.source.session
+            self.after.announce(family, path, part, batches)
+            exported.append((origin, len(part)))
+            present.update(part)
+            if not origin.local:
+                own.setdefault(origin, []).extend(part)
+        gone = [prefix for prefix in prefixes if prefix not in present]
+        if gone:
+            batches.append(self.after.withdrawn(family, gone))
+        self._add(family, batches, own)
+        return exported
+
+    def _add(
+        self,
+        family: Family,
+        batches: Sequence[UpdateBatch],
+        own: Mapping[SourceSession, Sequence[bytes]],
+    ) -> None:
+        """Add UPDATEs for each session: without its ``own`` routes, which it is withdrawn."""
+        if batches:
+            common = join_batches(batches)
+            special = {batch.exclude for batch in batches}
+            for member, parts in self.members.items():
+                source = member.source.session
+                if source not in special:
+                    parts.append(common)
+                elif some := [batch for batch in batches if batch.exclude is not source]:
+                    parts.append(join_batches(some))
+        for source, nlri in own.items():
+            for member, parts in self.members.items():
+                if member.source.session is source:
+                    parts.append(self.after.withdrawn(family, nlri))
