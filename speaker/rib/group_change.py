@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from speaker.nlri import Family
 from speaker.rib import initial_table, prefix_groups
+from speaker.rib.changed_prefixes import Changed, mark_unread, without_changed
 from speaker.rib.export import ComparedPaths
 from speaker.rib.loc_rib import LocRib, TableChanges
 from speaker.rib.path import Path, SourceSession
@@ -32,15 +33,6 @@ COMPARED_PREFIX_UNITS: Final = 1
 """The work for a prefix: two look-ups, a comparison, and mostly an announcement."""
 
 
-class _Unread:
-    """Stands for the path of a prefix that changed before it was compared."""
-
-
-_UNREAD: Final = _Unread()
-_Changed = dict[bytes, "Path | _Unread | None"]
-"""Prefixes that changed, with the path that they were counted with; None: they had none."""
-
-
 class GroupChange(Generic[M]):
     """Sessions of one update group on their way to another."""
 
@@ -51,7 +43,7 @@ class GroupChange(Generic[M]):
         """The sessions, with what they are to be sent; a session that ends is removed."""
         self.remaining: Iterator[int] = iter(())
         """The steps that are left, once they have begun."""
-        self._changed: dict[Family, _Changed] = {}
+        self._changed: dict[Family, Changed] = {}
         """Changes in the tables of the group after."""
         self._changed_before: dict[Family, dict[bytes, None]] = {}
         """Changes in the tables of the group before, where these are others."""
@@ -144,21 +136,14 @@ class GroupChange(Generic[M]):
     def _none_read(self, family: Family, flush: Callable[[], None]) -> None:
         """Note that the prefixes that have changed so far were not compared before."""
         flush()
-        if family in self._changed:
-            self._changed[family] = dict.fromkeys(self._changed[family], _UNREAD)
+        mark_unread(self._changed, family)
 
     def _unread(
         self, family: Family, flush: Callable[[], None], prefixes: Sequence[bytes]
     ) -> Sequence[bytes]:
         """Return the prefixes that have not changed; the others are encoded with the changes."""
         flush()
-        changed = self._changed.get(family)
-        if not changed:
-            return prefixes
-        for prefix in prefixes:
-            if prefix in changed:
-                changed[prefix] = _UNREAD
-        return [prefix for prefix in prefixes if prefix not in changed]
+        return without_changed(self._changed.get(family), prefixes)
 
     def _compare(self, family: Family, prefixes: Sequence[bytes]) -> None:
         """Encode the difference of some prefixes, which have not changed."""
@@ -191,7 +176,7 @@ class GroupChange(Generic[M]):
     # ---------------------------------------------------------------- changes
 
     def _encode_changes(
-        self, changed: Mapping[Family, _Changed], changed_before: Mapping[Family, dict[bytes, None]]
+        self, changed: Mapping[Family, Changed], changed_before: Mapping[Family, dict[bytes, None]]
     ) -> Iterator[None]:
         """Encode prefixes that changed as they are now, some in each step; they are removed."""
         size = max(1, prefix_groups.STEP_UNITS // initial_table.CHANGED_PREFIX_UNITS)

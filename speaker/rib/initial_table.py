@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from speaker.nlri import Family
 from speaker.rib import pack, prefix_groups
+from speaker.rib.changed_prefixes import Changed, mark_unread, without_changed
 from speaker.rib.loc_rib import LocRib, TableChanges
 from speaker.rib.path import Path, SourceSession
 from speaker.rib.prefix_groups import (
@@ -49,15 +50,6 @@ Counts = dict[Family, dict[SourceSession, int]]
 """Exported prefixes, by the session that they came from."""
 
 
-class _Unread:
-    """Stands for the path of a prefix that changed before it was read."""
-
-
-_UNREAD: Final = _Unread()
-_Changed = dict[bytes, "Path | _Unread | None"]
-"""Prefixes that changed, with the path that they were sent with; None: they were not sent."""
-
-
 class InitialTable(Generic[M]):
     """One table on its way to the members that came at the same time."""
 
@@ -67,7 +59,7 @@ class InitialTable(Generic[M]):
         self.steps: Iterator[int] = iter(())
         """The steps that are left, once `start` was called."""
         self._group = group
-        self._changed: dict[Family, _Changed] = {}
+        self._changed: dict[Family, Changed] = {}
         self._counts: Counts = {}
         self._sent: list[UpdateBatch] = []
 
@@ -150,21 +142,14 @@ class InitialTable(Generic[M]):
     def _none_read(self, family: Family, flush: Callable[[], None]) -> None:
         """Note that the prefixes that have changed so far were not read before."""
         flush()
-        if family in self._changed:
-            self._changed[family] = dict.fromkeys(self._changed[family], _UNREAD)
+        mark_unread(self._changed, family)
 
     def _unread(
         self, family: Family, flush: Callable[[], None], prefixes: Sequence[bytes]
     ) -> Sequence[bytes]:
         """Return the prefixes that have not changed; the others are read with the changes."""
         flush()
-        changed = self._changed.get(family)
-        if not changed:
-            return prefixes
-        for prefix in prefixes:
-            if prefix in changed:
-                changed[prefix] = _UNREAD
-        return [prefix for prefix in prefixes if prefix not in changed]
+        return without_changed(self._changed.get(family), prefixes)
 
     def _send_paths(
         self, family: Family, groups: PrefixGroups, send: Callable[[M, UpdateBatch], None]
@@ -194,7 +179,7 @@ class InitialTable(Generic[M]):
             yield units
 
     def _send_changed(
-        self, family: Family, prefixes: _Changed, send: Callable[[M, UpdateBatch], None]
+        self, family: Family, prefixes: Changed, send: Callable[[M, UpdateBatch], None]
     ) -> None:
         """Send the present routes of some prefixes, which are removed."""
         some = {}

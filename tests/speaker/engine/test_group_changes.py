@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from speaker.api import Match, PeerConfig, Policy, PrefixRule, RouteAttributes, RouteView, Set, Term
-from speaker.engine import sliced_work
 from speaker.engine.inputs import (
     RemovePeer,
     RemoveRouteSet,
@@ -22,7 +21,8 @@ from speaker.engine.inputs import (
 from speaker.iana import IPV4_UNICAST
 from speaker.peer.actions import Write
 from speaker.recording import Player
-from speaker.rib import exported_routes, group_change, initial_table, prefix_groups, update_group
+from speaker.rib import exported_routes, group_change, update_group
+from tests.speaker.engine.small_steps import set_small_steps
 from tests.speaker.network import INSTANCE, Host, Network
 
 HUB = "10.0.0.1"
@@ -47,14 +47,7 @@ BEGIN, END = (b"\xff" * 16 + bytes.fromhex(f"0017 05 0001 {kind} 01") for kind i
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps so small that a table of a hundred prefixes has many."""
-    monkeypatch.setattr(sliced_work, "SLICE_UNITS", 10)
-    monkeypatch.setattr(update_group, "LARGE_TABLE", 20)
-    monkeypatch.setattr(prefix_groups, "STEP_PREFIXES", 7)
-    monkeypatch.setattr(prefix_groups, "PIECE_UNITS", 20)
-    for module in (prefix_groups, initial_table):
-        monkeypatch.setattr(module, "STEP_UNITS", 10)
-    monkeypatch.setattr(initial_table, "LAST_PREFIXES", 3)
+    set_small_steps(monkeypatch)
 
 
 def config(name: str, address: str, asn: int, **options: Any) -> PeerConfig:  # noqa: ANN401

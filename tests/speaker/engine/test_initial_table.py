@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from speaker.api import PeerConfig, RouteAttributes
-from speaker.engine import sliced_work
 from speaker.iana import IPV4_UNICAST
-from speaker.rib import initial_table, prefix_groups, update_group
+from speaker.rib import update_group
+from tests.speaker.engine.small_steps import set_small_steps
 from tests.speaker.network import INSTANCE, Host, Network
 
 HUB = "10.0.0.1"
@@ -23,14 +23,7 @@ PREFIXES = [f"10.{n}.0.0/16" for n in range(120)]
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps so small that a table of a hundred prefixes has many."""
-    monkeypatch.setattr(sliced_work, "SLICE_UNITS", 10)
-    monkeypatch.setattr(update_group, "LARGE_TABLE", 20)
-    monkeypatch.setattr(prefix_groups, "STEP_PREFIXES", 7)
-    monkeypatch.setattr(prefix_groups, "PIECE_UNITS", 20)
-    for module in (prefix_groups, initial_table):
-        monkeypatch.setattr(module, "STEP_UNITS", 10)
-    monkeypatch.setattr(initial_table, "LAST_PREFIXES", 3)
+    set_small_steps(monkeypatch)
 
 
 def config(name: str, address: str, asn: int, **options: Any) -> PeerConfig:  # noqa: ANN401

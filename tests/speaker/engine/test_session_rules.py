@@ -19,7 +19,7 @@ from speaker.api import (
     SessionError,
     StateChanged,
 )
-from speaker.engine.inputs import EnablePeer, ResetPeer, SetInstance, ShutDownPeer
+from speaker.engine.inputs import EnablePeer, ResetPeer, SetInstance, SetPeer, ShutDownPeer
 from speaker.fsm import State
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, CeaseSubcode, Role
 from speaker.message import Notification
@@ -475,23 +475,19 @@ def test_a_peer_that_is_shut_down_accepts_no_connection() -> None:
     assert not a.status().established
 
 
-def test_a_peer_that_is_shut_down_stays_so_in_another_router() -> None:
-    """Another identifier starts all sessions again, and none that an operator has shut down."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        SetInstance(InstanceConfig(name=INSTANCE, local_asn=65001, router_id="192.0.2.9")),
+        SetPeer(INSTANCE, config("b", B, "external")),
+    ],
+    ids=["another router ID", "another AS"],
+)
+def test_a_peer_that_is_shut_down_stays_so_with(change: SetInstance | SetPeer) -> None:
+    """Its session starts again, and an operator has shut it down."""
     network, a, b = pair({}, {})
     a.give(ShutDownPeer(INSTANCE, "b", "maintenance"))
-    a.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=65001, router_id="192.0.2.9")))
-    network.run(600)
-    assert not b.status().established
-    assert a.status().reason == "shut down: maintenance"
-    a.give(EnablePeer(INSTANCE, "b"))
-    network.run(150)
-    assert a.status().established
-
-
-def test_a_peer_that_is_shut_down_stays_so_with_another_as() -> None:
-    network, a, b = pair({}, {})
-    a.give(ShutDownPeer(INSTANCE, "b", "maintenance"))
-    a.peer(config("b", B, "external"))
+    a.give(change)
     network.run(600)
     assert not b.status().established
     assert a.status().reason == "shut down: maintenance"
