@@ -6,11 +6,10 @@ process of its own, which answers and forgets. In the agent without spans every 
 returns one object that does nothing. Printed are medians: the time from the file to all
 sessions, and the processor time of the agent for one change, with the time in which it settles.
 
-With ``--p3`` the speaker's P3 as well (`bench.speed`, which needs root and ``build/bench-tester``):
-routers without and with tracing in turn, and two ratios (`single`): of neighbouring runs, which
-decides, and of the medians.
+With ``--p3`` the speaker's P3 as well: routers without and with tracing side by side, with as many
+starts of both (`bench.bench_change`).
 
-``python -m bench.bench_tracing [--rounds N] [--peers N] [--services N] [--p3 TIMES]``
+``python -m bench.bench_tracing [--rounds N] [--peers N] [--services N] [--p3 STARTS]``
 """
 
 from __future__ import annotations
@@ -26,16 +25,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import workload
-from bench.bench_propagation import SinkProcess, cores, one_change, start_agent
-from bench.speed import scenarios
-from bench.speed.arena import arena
-from bench.speed.daemons.waggle import Traced
+from bench import bench_change, workload
+from bench.bench_propagation import SinkProcess, cores, cpu_ms, one_change, start_agent
 
 SETTLE_SECONDS: Final = 0.05
 LIMIT: Final = 1.05
 """Of the processor time with one trace of a hundred, against none. The time to the sessions is printed
 only: on a busy machine it is that of other programs."""
+CHANGES: Final = 200
+"""Of each router in P3, for each start."""
 COLLECTOR: Final = """
 import http.server
 import sys
@@ -48,10 +46,32 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
     def log_message(self, *_):
         pass
-server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 print(server.server_address[1], flush=True)
 server.serve_forever()
 """
+
+
+TRACED_ROUTER: Final = """
+import sys
+from opentelemetry import trace
+from cells.observability import span_export
+from cells.observability.span_counts import SpanCounts
+from cells.options import TelemetryOptions
+from speaker.server import Speaker
+from waggle.__main__ import main
+endpoint = sys.argv.pop(1)
+trace.set_tracer_provider(span_export.tracer_provider(
+    endpoint + "/v1/traces", timeout=1.0,
+    interval=TelemetryOptions().interval_seconds, process={},
+    counts=SpanCounts(), sampler=span_export.OfCauses(0.01, record_all=False),
+    report=lambda accepted: None,
+))
+start = Speaker.start
+Speaker.start = lambda speaker: start(speaker, trace_received=0.01)
+sys.exit(main(sys.argv[1:]))
+"""
+"""``waggle router`` in a process that samples one trace of a hundred; its first argument is a URL."""
 
 
 WITHOUT_SPANS: Final = """
@@ -101,12 +121,6 @@ def paired(values: Sequence[float], others: Sequence[float]) -> float:
     return statistics.median(one / other for one, other in zip(values, others, strict=True))
 
 
-def cpu_ms(pid: int) -> float:
-    """Return the processor time that all threads of a process have used, in milliseconds."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
-
-
 def variants(endpoint: str) -> dict[str, Variant]:
     """Return the agents."""
     to = ("--otlp-endpoint", endpoint)
@@ -121,9 +135,9 @@ def variants(endpoint: str) -> dict[str, Variant]:
 
 
 @contextlib.contextmanager
-def collector(prefix: Sequence[str] = (), port: int = 0) -> Iterator[str]:
-    """Run a collector, by a ``prefix`` of its command line elsewhere; yields its URL."""
-    command = [*prefix, sys.executable, "-c", COLLECTOR, str(port)]
+def collector() -> Iterator[str]:
+    """Run a collector; yields its URL."""
+    command = [sys.executable, "-c", COLLECTOR]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -206,35 +220,14 @@ def main() -> int:
     return 0 if worst <= LIMIT else 1
 
 
-def single(times: int) -> float:
-    """Measure P3 and print it; returns the ratio of the routers' processor times.
-
-    Of the two ratios that of neighbouring runs decides: the speed of a shared machine drifts over the
-    minutes of all runs by more than what is measured, and both routers of a pair have the same minute.
-    The ratio of the medians compares runs of different minutes.
-    """
-    found: dict[str, list[tuple[float, float]]] = {"waggle": [], "traced": []}
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        arena(Path(directory)) as place,
-        collector(place.daemon_side.command(), Traced.COLLECTOR_PORT),
-    ):
-        for turn in range(times):
-            for name in sorted(found, reverse=bool(turn % 2)):
-                figures = scenarios.single(place, name, peers=10, changes=200)
-                found[name].append((figures["p50"], figures["cpu"]))
-    ratio = 1.0
-    for what, column in (("time", 0), ("CPU", 1)):
-        off, on = ([row[column] for row in rows] for rows in found.values())
-        ratios = [one / other for one, other in zip(on, off, strict=True)]
-        ratio = paired(on, off)
-        medians = statistics.median(off), statistics.median(on)
-        print(
-            f"P3, {what}: off {medians[0]:.3f} ms, 1 % sampled {medians[1]:.3f} ms, ratio of "
-            f"neighbours {ratio:.3f} ({min(ratios):.3f} to {max(ratios):.3f}), of the medians "
-            f"{medians[1] / medians[0]:.3f}"
-        )
-    return ratio
+def single(starts: int) -> float:
+    """Measure P3 and print it; returns the ratio of the routers' processor times."""
+    off = bench_change.of_checkout(bench_change.ROOT, pure=False)
+    with collector() as endpoint:
+        traced = off._replace(command=[sys.executable, "-c", TRACED_ROUTER, endpoint])
+        programs = {"off": off, "off, once more": off, "1 % sampled": traced}
+        found = bench_change.measure(programs, restarts=starts, changes=CHANGES)
+    return bench_change.report(found)["1 % sampled"].cpu
 
 
 if __name__ == "__main__":

@@ -8,13 +8,15 @@ import sys
 import pytest
 
 from bench.bench_page import GOAL, cost
-from bench.bench_tracing import WITHOUT_SPANS, paired
-from bench.speed.daemons.waggle import Traced
+from bench.bench_tracing import TRACED_ROUTER, WITHOUT_SPANS, paired
 
 
 @pytest.mark.parametrize(
     ("program", "arguments"),
-    [(Traced.PROGRAM, ("router", "--help")), (WITHOUT_SPANS, ("--help",))],
+    [
+        (TRACED_ROUTER, ("http://127.0.0.1:4318", "router", "--help")),
+        (WITHOUT_SPANS, ("--help",)),
+    ],
     ids=["traced", "without spans"],
 )
 def test_programs_that_are_texts_start(program: str, arguments: tuple[str, ...]) -> None:

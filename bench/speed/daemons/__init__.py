@@ -9,14 +9,13 @@ from bench.speed.daemons.frr import Frr
 from bench.speed.daemons.gobgp import GoBGP
 from bench.speed.daemons.openbgpd import OpenBGPD
 from bench.speed.daemons.relay import Relay, UvloopRelay
-from bench.speed.daemons.waggle import Compiled, Pure, Traced, Waggle
+from bench.speed.daemons.waggle import Compiled, Pure, Waggle
 
 CONTENDERS: dict[str, type[Contender]] = {
     one.name: one
     for one in (
         Waggle,
         Pure,
-        Traced,
         Compiled,
         Bird,
         Frr,

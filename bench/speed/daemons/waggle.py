@@ -134,40 +134,6 @@ class Pure(Waggle):
         return {"WAGGLE_PURE": "1"}
 
 
-class Traced(Waggle):
-    """``waggle router`` in a process that samples one trace of a hundred; for `bench.bench_tracing`."""
-
-    name = "traced"
-    COLLECTOR_PORT: Final = 4318
-    """Of the same namespace; OTLP's own."""
-    PROGRAM = f"""
-import sys
-from opentelemetry import trace
-from cells.observability import span_export
-from cells.observability.span_counts import SpanCounts
-from cells.options import TelemetryOptions
-from speaker.server import Speaker
-from waggle.__main__ import main
-trace.set_tracer_provider(span_export.tracer_provider(
-    "http://127.0.0.1:{COLLECTOR_PORT}/v1/traces", timeout=1.0,
-    interval=TelemetryOptions().interval_seconds, process={{}},
-    counts=SpanCounts(), sampler=span_export.OfCauses(0.01, record_all=False),
-    report=lambda accepted: None,
-))
-start = Speaker.start
-Speaker.start = lambda speaker: start(speaker, trace_received=0.01)
-sys.exit(main(sys.argv[1:]))
-"""
-
-    @classmethod
-    def version(cls) -> str:
-        return "the same with tracing on"
-
-    def command(self) -> Sequence[str | Path]:
-        config = self.directory / "router.yaml"
-        return [sys.executable, "-P", "-c", self.PROGRAM, "router", "-c", config]
-
-
 class Compiled(Waggle):
     """``waggle router`` with the hot path compiled to C."""
 

@@ -1,0 +1,305 @@
+"""P3 of two routers side by side: another checkout and this one, a change of each in turn.
+
+A feeder announces and withdraws one prefix of a router, with 10,000 present and a pause before each
+change, until ten peers have received it, as in `bench.speed`; then it is the other router's turn. A
+busy machine slows both alike, and its speed drifts by more than what two versions differ by: one after
+the other they cannot be compared that closely. Two processes of one program differ by a few hundredths,
+by where their memory lies: all are started again several times, and the median of the ratios is
+printed, with the ratio of two routers of this checkout beside it.
+
+The processor time decides. The time is that of reading with this program, which needs longer than the
+tester of `bench.speed`.
+
+``python -m bench.bench_change CHECKOUT [--pure] [--restarts N] [--changes N] [--limit LIMIT]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import selectors
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bench.bench_propagation import cores, cpu_ms
+from bench.speed import streams
+from tests.support.ports import free_port
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PEERS: Final = 10
+PRESENT: Final = 10_000
+PER_UPDATE: Final = 800
+PAUSE: Final = (0.005, 0.035)
+"""Seconds before a change: caches are as cold as in a router that has little to do."""
+HOLD_TIME: Final = 3600
+"""No KEEPALIVE is due in a run."""
+SECONDS: Final = 30
+"""For a connection, and for each change."""
+
+
+class Program(NamedTuple):
+    """How a router is started; its arguments follow the command."""
+
+    command: Sequence[str | Path]
+    directory: Path = ROOT
+    environment: Mapping[str, str] = {}
+
+
+class Figures(NamedTuple):
+    """Of one change, in ms."""
+
+    time: float
+    cpu: float
+
+
+def of_checkout(root: Path, *, pure: bool) -> Program:
+    """Return the router of a checkout, with its own virtual environment."""
+    environment = {"PYTHONPATH": f"{root}:{root / 'cmd'}"}
+    if pure and (root / "speaker/rib/prefix_table").is_dir():
+        environment["WAGGLE_PURE"] = "1"  # an earlier version refuses an unknown variable
+    return Program([root / ".venv/bin/python", "-m", "waggle"], root, environment)
+
+
+class Router:
+    """A router with Established sessions of one feeder and ten peers that read."""
+
+    def __init__(self, pid: int, number: int, port: int) -> None:
+        self._pid = pid
+        self._port = port
+        self._selector = selectors.DefaultSelector()
+        self._address = f"127.78.{number}.1"
+        self._sessions = [self._session(number, last) for last in range(2, PEERS + 3)]
+        self._feeder = self._sessions[0]
+        for session in self._sessions[1:]:
+            session.setblocking(False)
+            self._selector.register(session, selectors.EVENT_READ, bytearray())
+        attributes = streams.attributes([65002], f"127.78.{number}.2")
+        self._fill(attributes)
+        nlri = b"\x20" + streams.PING_PREFIX.to_bytes(4, "big")
+        self._changes = (
+            streams.update(b"", attributes, nlri),
+            streams.update(nlri, b"", b""),
+        )
+        self.figures: list[Figures] = []
+
+    @staticmethod
+    def configuration(number: int, port: int) -> dict[str, object]:
+        """Return the configuration of a router by its number."""
+        address = f"127.78.{number}.1"
+        return {
+            "asn": 65000,
+            "routerID": address,
+            "listen": [{"address": address, "port": port}],
+            "neighbors": [
+                {
+                    "address": f"127.78.{number}.{last}",
+                    "asn": 65000 + last,
+                    "passive": True,
+                    "families": ["ipv4-unicast"],
+                    "import": "all",
+                    "export": "none" if last == 2 else "all",
+                }
+                for last in range(2, PEERS + 3)
+            ],
+        }
+
+    def _session(self, number: int, last: int) -> socket.socket:
+        """Connect, and send OPEN and KEEPALIVE. Raises TimeoutError without a router."""
+        source = f"127.78.{number}.{last}"
+        deadline = time.monotonic() + SECONDS
+        while True:
+            with contextlib.suppress(ConnectionRefusedError):
+                session = socket.create_connection(
+                    (self._address, self._port), SECONDS, (source, 0)
+                )
+                break
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no router at {self._address} port {self._port}")
+            time.sleep(0.1)
+        session.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        capabilities = bytes((1, 4, 0, 1, 0, 1, 65, 4)) + struct.pack("!I", 65000 + last)
+        options = bytes((2, len(capabilities))) + capabilities
+        body = struct.pack(
+            "!BHH4sB", 4, 65000 + last, HOLD_TIME, socket.inet_aton(source), len(options)
+        )
+        session.sendall(_message(1, body + options) + _message(4))
+        return session
+
+    def _fill(self, attributes: bytes) -> None:
+        """Advertise the prefixes that are present, until all peers have received them."""
+        prefixes = [
+            b"\x20" + (streams.FIRST_PREFIX + number).to_bytes(4, "big")
+            for number in range(PRESENT)
+        ]
+        for start in range(0, PRESENT, PER_UPDATE):
+            some = b"".join(prefixes[start : start + PER_UPDATE])
+            self._feeder.sendall(streams.update(b"", attributes, some))
+        # The last prefix is in the last UPDATE that a peer receives.
+        self._read(prefixes[-1])
+
+    def _read(self, nlri: bytes) -> None:
+        """Read until each peer has received an UPDATE that ends with a prefix."""
+        waiting = {key.fd for key in self._selector.get_map().values()}
+        deadline = time.monotonic() + SECONDS
+        while waiting:
+            events = self._selector.select(deadline - time.monotonic())
+            if not events:
+                raise TimeoutError(f"{len(waiting)} peers have not received the change")
+            for key, _ in events:
+                assert isinstance(key.fileobj, socket.socket)
+                octets = key.fileobj.recv(1 << 20)
+                if not octets:
+                    raise ConnectionResetError("the router has closed a connection")
+                key.data.extend(octets)
+                for message in _messages(key.data):
+                    if message[18] == 2 and nlri in message:
+                        waiting.discard(key.fd)
+
+    def change(self, step: int) -> None:
+        """Send a change, and note its time and processor time when the peers have received it."""
+        message = self._changes[step % 2]
+        before = cpu_ms(self._pid)
+        began = time.perf_counter()
+        self._feeder.sendall(message)
+        self._read(streams.PING_PREFIX.to_bytes(4, "big"))
+        took = (time.perf_counter() - began) * 1e3
+        time.sleep(0.002)  # the rest of its turn
+        self.figures.append(Figures(took, cpu_ms(self._pid) - before))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._selector.close()
+        for session in self._sessions:
+            session.close()
+
+
+def _message(kind: int, body: bytes = b"") -> bytes:
+    return streams.MARKER + struct.pack("!HB", 19 + len(body), kind) + body
+
+
+def _messages(data: bytearray) -> Iterator[bytes]:
+    """Take the messages that are complete."""
+    while len(data) >= 19:
+        length = int.from_bytes(data[16:18], "big")
+        if len(data) < length:
+            return
+        yield bytes(data[:length])
+        del data[:length]
+
+
+@contextlib.contextmanager
+def _running(program: Program, number: int, core: set[int]) -> Iterator[Router]:
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("w+") as log:
+        file = Path(folder) / "router.yaml"
+        port = free_port(f"127.78.{number}.1")
+        document = {**Router.configuration(number, port), "apiSocket": str(Path(folder) / "api")}
+        file.write_text(json.dumps(document))  # JSON is YAML
+        process = subprocess.Popen(
+            [*program.command, "router", "-c", file],
+            cwd=program.directory,
+            env={**os.environ, **program.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+        os.sched_setaffinity(process.pid, core)
+        try:
+            router = Router(process.pid, number, port)
+            yield router
+            router.close()
+        except BaseException:
+            log.seek(0)
+            sys.stderr.write(log.read()[-4000:])
+            raise
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def measure(
+    programs: Mapping[str, Program], *, restarts: int, changes: int
+) -> dict[str, list[Figures]]:
+    """Return the medians of each router's changes, for each start of all of them."""
+    chance = random.Random(1)  # noqa: S311  the pauses of every run are the same
+    core, others = cores()
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, others)
+    found: dict[str, list[Figures]] = {name: [] for name in programs}
+    try:
+        for _ in range(restarts):
+            with contextlib.ExitStack() as stack:
+                names = [*programs]
+                chance.shuffle(names)  # none is always the first to get its memory
+                routers = {
+                    name: stack.enter_context(_running(programs[name], number, core))
+                    for number, name in enumerate(names)
+                }
+                for step in range(changes):
+                    chance.shuffle(names)
+                    for name in names:
+                        time.sleep(chance.uniform(*PAUSE))
+                        routers[name].change(step)
+                for name, router in routers.items():
+                    columns = zip(*router.figures[10:], strict=True)
+                    found[name].append(Figures(*map(statistics.median, columns)))
+    finally:
+        os.sched_setaffinity(0, own)
+    return found
+
+
+def report(found: Mapping[str, Sequence[Figures]]) -> dict[str, Figures]:
+    """Print the medians, and the ratios to the first router; returns the medians of the ratios."""
+    first = next(iter(found.values()))
+    print(
+        f"{'P3, medians of starts':<24} {'time':>7} {'ratio':>6} {'CPU':>7} {'ratio':>6}  range of CPU"
+    )
+    ratios = {}
+    for name, figures in found.items():
+        pairs = [
+            Figures(one.time / of.time, one.cpu / of.cpu)
+            for one, of in zip(figures, first, strict=True)
+        ]
+        ratio = ratios[name] = Figures(*map(statistics.median, zip(*pairs, strict=True)))
+        took, used = map(statistics.median, zip(*figures, strict=True))
+        least, most = min(pair.cpu for pair in pairs), max(pair.cpu for pair in pairs)
+        print(
+            f"{name:<24} {took:>7.3f} {ratio.time:>6.3f} {used:>7.3f} {ratio.cpu:>6.3f}"
+            f"  {least:.3f} to {most:.3f}"
+        )
+    return ratios
+
+
+def main() -> int:
+    """Measure and print; exit status 1 if this checkout needs more processor time than the limit."""
+    parser = argparse.ArgumentParser(
+        prog="bench.bench_change", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("checkout", type=Path, help="the other checkout")
+    parser.add_argument("--pure", action="store_true", help="both with prefix tables in Python")
+    parser.add_argument("--restarts", type=int, default=7, metavar="N")
+    parser.add_argument("--changes", type=int, default=200, metavar="N", help="for each router")
+    parser.add_argument("--limit", type=float, default=1.05)
+    args = parser.parse_args()
+    this = of_checkout(ROOT, pure=args.pure)
+    programs = {
+        "the other checkout": of_checkout(args.checkout.resolve(), pure=args.pure),
+        "this one": this,
+        "this one, once more": this,
+    }
+    ratios = report(measure(programs, restarts=args.restarts, changes=args.changes))
+    return 0 if ratios["this one"].cpu <= args.limit else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
