@@ -10,9 +10,12 @@ import http.client
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from cells.api.agent_socket import MAX_PATH, LongPathError, OtherUserError, connected
+
+LINES: Final = "application/jsonl"
+"""The type of an answer without an end: an item a line."""
 
 
 class AgentError(Exception):
@@ -96,7 +99,7 @@ class UnixTransport:
             connection.request(method, target, content)
             sock = connection.sock
             response = connection.getresponse()
-            if endless:
+            if endless or response.getheader("Content-Type", "").startswith(LINES):
                 sock.settimeout(None)
             yield response
         except FileNotFoundError:

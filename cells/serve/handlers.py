@@ -30,6 +30,7 @@ from cells.api.resource import (
     PlainError,
     Query,
 )
+from cells.api.transport import LINES
 from cells.observability.http_connections import Connections, close_server
 from cells.serve.answers import REFUSED, decoded, encode, head, listed, refusal, refused
 from cells.serve.direct_actions import DirectActions
@@ -50,7 +51,6 @@ IDLE_SECONDS: Final = 365 * 86_400.0
 T = TypeVar("T")
 
 JSON: Final = "application/json"
-LINES: Final = "application/jsonl"
 EVENTS: Final = "text/event-stream"
 """Server-sent events (HTML Living Standard, 9.2)."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import Any
 
 from waggle import output
 
@@ -34,14 +36,20 @@ def manifest_paths(args: argparse.Namespace) -> list[str]:
     return [path for group in args.filename or () for path in group]
 
 
-def complain_of_input(args: argparse.Namespace, message: str, code: str = "BadRequest") -> None:
+def complain_of_input(
+    args: argparse.Namespace,
+    message: str,
+    code: str = "BadRequest",
+    kind: str = UNREADABLE,
+    items: Sequence[dict[str, Any]] = (),
+) -> None:
     """Print why input has no result: a sentence, and with a format for programs a document.
 
     The sentence is on standard error either way: kubectl may be the reader of the document, and
-    would not show it.
+    would not show it. ``items``: the part of the result that precedes the error.
     """
     if not output.is_template(args.output):  # with a template `output.dump` prints it
         output.complain(args.prog, message)
-    if args.output not in ("text", *output.TABLES):
+    if output.is_document(args.output):
         error = {"code": code, "message": message}
-        output.dump(output.document(UNREADABLE, [], [error]), args.output)
+        output.dump(output.document(kind, list(items), [error]), args.output)

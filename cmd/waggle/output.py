@@ -42,6 +42,7 @@ FORMATS = ("table", "wide", "json", "jsonl", "yaml")
 JSONPATH = "jsonpath="
 """Before the template of a format that `waggle.jsonpath` renders."""
 TABLES = ("table", "wide")
+DOCUMENTS = ("json", "jsonl", "yaml")
 COLORS = ("auto", "always", "never")
 GROUP_ROWS = 500
 """Rows of a table that are printed together, with one width for each column: some screenfuls."""
@@ -206,6 +207,11 @@ def add_format_flag(parser: argparse.ArgumentParser, formats: Sequence[str], def
 def is_template(form: str) -> bool:
     """Return whether a value of ``--output`` is a template."""
     return form.startswith(JSONPATH)
+
+
+def is_document(form: str) -> bool:
+    """Return whether a value of ``--output`` is for programs: JSON, YAML or a template."""
+    return form in DOCUMENTS or is_template(form)
 
 
 def exit_statuses(meanings: Mapping[int, str], notes: str = "") -> str:

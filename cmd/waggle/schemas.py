@@ -70,6 +70,23 @@ class CheckItem(Item, frozen=True, kw_only=True):
     remedy: str | None = None
 
 
+class CompletionItem(Item, frozen=True, kw_only=True):
+    """The completion of a shell: its script, the file that it is for, and the command of that file."""
+
+    shell: str
+    file: str
+    command: str
+    script: str
+
+
+class PageAddressItem(Item, frozen=True, kw_only=True):
+    """The address that admits one browser to the page of waggle ui, and where that listens."""
+
+    url: str
+    address: str
+    port: int
+
+
 class PageItem(Item, frozen=True, kw_only=True):
     """A page of the documentation."""
 
@@ -153,6 +170,7 @@ def item_types() -> dict[str, Any]:
     from cells.hive.show import CellView
     from reconcilers.plan.changes import NodePlan
     from speaker.api import CollectorStatus, PeerStatus
+    from waggle.demo_changes import DemoItem
 
     peer = _status("PeerItem", PeerStatus, model.PeerMembers)
     return {
@@ -164,6 +182,8 @@ def item_types() -> dict[str, Any]:
         "ClearedList": model.ClearedItem,
         "PasswordList": model.PasswordItem,
         "CollectorList": _status("CollectorItem", CollectorStatus, Item),
+        "CompletionList": CompletionItem,
+        "DemoList": DemoItem,
         "DriftList": model.DriftItem,
         "ErrorList": NoItem,
         "EventList": model.EventItem,
@@ -177,6 +197,7 @@ def item_types() -> dict[str, Any]:
         "LogLevelList": model.LogLevelItem,
         "MessageList": MessageItem,
         "MetricList": model.MetricItem,
+        "PageAddressList": PageAddressItem,
         "PageList": PageItem,
         "PeerCountList": model.PeerCountItem,
         "PeerList": peer,

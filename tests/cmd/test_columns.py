@@ -14,6 +14,7 @@ from waggle.commands import (
     bfd,
     bugreport,
     check,
+    completion,
     convert,
     crds,
     docs,
@@ -258,6 +259,7 @@ def tables() -> dict[str, Shown]:
             right="ASN NEIGHBORS PREFIXES",
         ),
         "schemas": Shown(schema.COLUMNS, always="KIND ID", room="ID"),
+        "completions": Shown(completion.COLUMNS, always="SHELL FILE COMMAND", room="FILE COMMAND"),
         "pages": Shown(docs.COLUMNS, always="PAGE TITLE", room="TITLE"),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -168,3 +169,36 @@ def test_fish_has_a_line_for_each_word_and_flag_of_a_command() -> None:
         f"{at_peers} -s o -l output -r -f -a 'json yaml' -d 'the form'",
         f"{at_peers} -l quiet -d 'no output'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"),
+    [
+        ("bash", "~/.bashrc"),
+        ("zsh", "~/.zshrc"),
+        ("fish", "~/.config/fish/completions/waggle.fish"),
+    ],
+)
+def test_a_document_has_the_script_and_the_file_that_it_is_for(
+    shell: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert main(["completion", shell, "-o", "json"]) == 0
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    assert item["script"] == script
+    assert (item["shell"], item["file"]) == (shell, file)
+    assert f"waggle completion {shell}" in item["command"]
+    assert main(["completion", shell, "-o", "table", "--no-headers"]) == 0
+    assert capsys.readouterr().out.split("  ") == [shell, file, item["command"] + "\n"]
+
+
+def test_the_help_has_the_installation_of_each_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["completion", "--help"])
+    assert (
+        "installation:\n"
+        "  bash  source <(waggle completion bash)            in ~/.bashrc\n"
+        "  zsh   source <(waggle completion zsh)             in ~/.zshrc, behind compinit\n"
+        "  fish  waggle completion fish > ~/.config/fish/completions/waggle.fish\n"
+    ) in capsys.readouterr().out

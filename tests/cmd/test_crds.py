@@ -58,7 +58,7 @@ def test_a_kind_is_named_as_in_a_manifest_or_as_kubectl_does(
 def test_an_unknown_kind_is_an_error_that_lists_the_kinds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["crds", "Service"]) == 4
+    assert main(["crds", "Service", "-o", "name"]) == 4
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "no kind Service; the kinds are " in captured.err
@@ -157,7 +157,7 @@ def test_an_answer_that_is_no_list_of_definitions_prints_nothing(
 ) -> None:
     path = tmp_path / "crds"
     path.write_text(text)
-    assert main(["crds", "--installed", str(path)]) == 2
+    assert main(["crds", "--installed", str(path), "-o", "name"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert f"waggle crds: {path}: {reason}" in printed.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -116,10 +117,13 @@ def test_once_fails_at_its_timeout(examples: Path) -> None:
 
 
 def test_the_example_of_antrea_runs_on_loopback(examples: Path) -> None:
-    demo = start(examples, "--once", manifests="antrea", cells="antrea")
+    demo = start(examples, "--once", "-o", "json", manifests="antrea", cells="antrea")
     output, errors = demo.communicate(timeout=60)
     assert errors == ""
-    assert "203.0.113.40/32" in {line.split()[0] for line in output.splitlines()}
+    items = json.loads(output)["items"]
+    assert [item["session"]["state"] for item in items if "session" in item] == ["Established"]
+    routes = {item["route"]["prefix"]: item["route"] for item in items if "route" in item}
+    assert routes["203.0.113.40/32"]["originObjects"]
 
 
 def test_a_demo_without_routes_says_why(examples: Path) -> None:

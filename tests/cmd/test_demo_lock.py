@@ -12,6 +12,7 @@ import pytest
 
 from waggle.commands.demo import lock, program
 from waggle.commands.demo.lock import DemoLock, RunsAlreadyError
+from waggle.commands.demo.report import Report
 
 
 class Holder:
@@ -126,5 +127,5 @@ def test_stop_says_what_it_did(
             return outcome
 
     stopping: Any = Stopping()
-    assert program._stop(stopping) == status
+    assert program._stop(stopping, Report("table", is_endless=False)) == status
     assert capsys.readouterr() == (out, err)

@@ -10,7 +10,7 @@ import pytest
 from waggle.commands.demo.examples import Examples, find
 from waggle.commands.demo.program import DemoError, write_picture
 from waggle.commands.demo.reasons import reasons
-from waggle.commands.demo.view import Snapshot
+from waggle.demo_changes import Snapshot
 
 HERE = Path("manifests")
 EMPTY = "manifests: is empty; 3 objects are kept"

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from waggle.commands.demo.view import ReceivedRoute, Session, Snapshot, screen
+from waggle.commands.demo.view import screen
+from waggle.demo_changes import ReceivedRoute, Session, Snapshot
 
 ROUTE = ReceivedRoute(
-    "2001:db8:100::10/128", "::ffff:127.0.0.1", "65001", ("65001:80",), (), "Service/shop/web"
+    prefix="2001:db8:100::10/128",
+    next_hop="::ffff:127.0.0.1",
+    as_path="65001",
+    communities=("65001:80",),
+    origin_objects=("Service/shop/web",),
 )
-SESSION = Session("127.0.0.1", 65001, "Idle", "connection refused by the peer (retry in 12s)")
+SESSION = Session(
+    address="127.0.0.1",
+    peer_asn=65001,
+    state="Idle",
+    reason="connection refused by the peer (retry in 12s)",
+)
 HINT = "Ctrl-C ends it."
 
 
@@ -32,13 +42,20 @@ def test_a_narrow_screen_wraps_and_cuts_nothing(width: int) -> None:
     lines = shown(Snapshot((SESSION,), (ROUTE,), (problem,)), width=width)
     assert all(len(line) <= width for line in lines)
     text = "".join("".join(lines).split())
-    for whole in (ROUTE.prefix, ROUTE.next_hop, ROUTE.origin, SESSION.reason, problem, HINT):
+    for whole in (
+        ROUTE.prefix,
+        ROUTE.next_hop,
+        *ROUTE.origin_objects,
+        SESSION.reason,
+        problem,
+        HINT,
+    ):
         assert "".join(whole.split()) in text
 
 
 def test_lines_that_the_screen_has_no_room_for_are_counted_before_the_hint() -> None:
     routes = tuple(
-        ReceivedRoute(f"198.51.100.{number}/32", "127.0.0.1", "65001", (), ())
+        ReceivedRoute(prefix=f"198.51.100.{number}/32", next_hop="127.0.0.1", as_path="65001")
         for number in range(40)
     )
     lines = shown(Snapshot((SESSION,), routes), width=80, height=24)
@@ -47,7 +64,7 @@ def test_lines_that_the_screen_has_no_room_for_are_counted_before_the_hint() -> 
 
 
 def test_texts_of_the_router_move_no_cursor() -> None:
-    session = Session("192.0.2.1", None, "Idle", "\x1b[2Jdown\n")
+    session = Session(address="192.0.2.1", state="Idle", reason="\x1b[2Jdown\n")
     text = screen(Snapshot((session,)), HINT, width=80).plain
     assert "\\x1b[2Jdown\\x0a" in text
     assert "\x1b" not in text

@@ -10,6 +10,7 @@ import pytest
 from waggle.__main__ import main
 
 KINDS = {
+    "api /v1/peers": "ErrorList",
     "bfd": "BfdSessionList",
     "doctor": "CheckList",
     "events": "EventList",
@@ -28,6 +29,7 @@ KINDS = {
     "status": "StatusList",
     "top": "TopList",
     "trace 10.0.0.0/8": "SpanList",
+    "ui": "PageAddressList",
     "verify": "DriftList",
     "router announce 10.0.0.0/8": "PrefixChangeList",
     "router withdraw 10.0.0.0/8": "PrefixChangeList",

@@ -67,7 +67,7 @@ def run(words: list[str], folder: Path, **variables: str) -> subprocess.Complete
         ("waggle replay bad.yaml", 2),
         ("waggle render -f none --node n -o table", 2),
         ("waggle convert -f none -o table", 2),
-        ("waggle crds Nothing", 4),
+        ("waggle crds Nothing -o name", 4),
         ("waggle peers --socket none", 1),
         ("waggle explain -f none --node n", 2),
         ("waggle demo --manifests none", 2),

@@ -1,4 +1,4 @@
-"""``-o table|json|yaml`` in every command that answers with data."""
+"""``-o table|json|yaml`` in every command; the running programs print logs, in the form of a flag."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ from typing import Final
 
 import pytest
 
+from cells.options import LoggingOptions
 from waggle.__main__ import whole_parser
 
-WITHOUT: Final = {
-    "api": "prints the answer of a path as it is",
-    "completion": "prints a script of a shell",
-    "demo": "is a program",
-    "router": "is a program",
-    "ui": "is a program",
-}
-"""Commands without the flag, and why."""
+RUNNING: Final = "router"
+"""The command that runs a program until a signal ends it; its actions have the flag."""
 
 
 def commands(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, list[str]]]:
     """Yield each command with the formats of its flag, of programs with subcommands as well."""
     given = [action for action in parser._actions if "-o" in action.option_strings]
     below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    if name and (given or not below or name in WITHOUT):
+    if name and (given or not below or name == RUNNING):
         yield name, [str(choice) for action in given for choice in action.choices or ()]
     for action in below:
         for word, subparser in action.choices.items():
@@ -34,14 +29,18 @@ def commands(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[
 ALL: Final = dict(commands(whole_parser()))
 
 
-@pytest.mark.parametrize("command", sorted(ALL))
+@pytest.mark.parametrize("command", sorted(ALL.keys() - {RUNNING}))
 def test_every_command_has_table_json_and_yaml(command: str) -> None:
-    if command in WITHOUT:
-        assert ALL[command] == []
-    else:
-        assert {"table", "json", "yaml", "jsonpath="} <= set(ALL[command])
+    assert {"table", "json", "yaml", "jsonpath="} <= set(ALL[command])
 
 
-def test_exceptions_are_commands() -> None:
-    assert WITHOUT.keys() <= ALL.keys()
-    assert len(ALL) > 30
+def test_the_form_of_the_log_of_a_running_program_has_one_flag() -> None:
+    """The flag of the router has the values and the default of the agent and the operator."""
+    args = whole_parser().parse_args(["router", "-c", "router.yaml", "--log-format", "json"])
+    assert args.log_format == "json"
+    assert whole_parser().parse_args(["router", "-c", "f"]).log_format == LoggingOptions().format
+    assert ALL[RUNNING] == []
+
+
+def test_the_commands_are_all_commands() -> None:
+    assert len(ALL) > 40

@@ -20,6 +20,7 @@ from speaker.nlri import IPV4_UNICAST
 from tests.cmd.router_process import MINIMAL, Process, command, write
 from tests.support.bmp import Station
 from waggle.commands.router import program
+from waggle.commands.router.log import RouterLog
 
 
 def left_out(router: Process) -> int:
@@ -234,6 +235,6 @@ def test_an_api_that_cannot_start_is_an_internal_error_and_ends_nothing(
             raise RuntimeError("no server")
 
     api: Any = Api()
-    asyncio.run(program._answer(api))
+    asyncio.run(program._answer(api, RouterLog()))
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("apiSocket: internal error: RuntimeError: no server")

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from tests.support.engine_speaker import EngineSpeaker
+from waggle.commands.router.log import RouterLog
 from waggle.commands.router.program import _reload_at
 from waggle.commands.router.reload import SLICE_PREFIXES, TURN_SECONDS, apply, steps
 from waggle.router_config import load
@@ -97,7 +98,7 @@ def test_a_setting_that_only_a_start_applies_is_named(
     speaker = EngineSpeaker()
     speaker.set_collectors = lambda _: None  # type: ignore[attr-defined]
     apply(cast("Any", speaker), None, config_before)
-    events = SimpleNamespace(configured=lambda _: None)
+    events = SimpleNamespace(configured=lambda _: None, log=RouterLog())
 
     async def reload(text: str) -> str:
         path.write_text(text)
@@ -169,7 +170,7 @@ def test_many_prefixes_change_in_several_turns_of_the_loop(
             hangup,
             path,
             before,
-            cast("Any", SimpleNamespace(configured=lambda _: None)),
+            cast("Any", SimpleNamespace(configured=lambda _: None, log=RouterLog())),
             lambda before, after, prefixes: steps(
                 cast("Any", speaker), before, after, prefixes, lambda _: None, lambda peer: peer
             ),

@@ -6,12 +6,18 @@ import argparse
 import asyncio
 import http.client
 import json
+import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+import yaml
 
 from cells.api.client import at_socket
 from cells.api.resource import ApiStream
@@ -22,8 +28,9 @@ from tests.support.page import made_up
 from waggle import output
 from waggle.__main__ import main
 from waggle.commands.ui import _port
-from waggle.commands.ui.program import NO_REVISIONS, UiServer
+from waggle.commands.ui.program import NO_REVISIONS, UiServer, print_link, print_next_link
 from waggle.commands.ui.sources import OneAgent, Query, Revisions, merged
+from waggle.schemas import schema
 
 Job = Callable[[UiServer, int], None]
 
@@ -261,3 +268,58 @@ def test_a_port_is_a_number_up_to_65535(text: str, port: int | None) -> None:
         return
     with pytest.raises(argparse.ArgumentTypeError, match=f"not a port: '{text}'"):
         _port(text)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "jsonpath={.items[0].url}"])
+def test_the_address_is_one_document_and_the_next_one_is_beside_it(
+    form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = "http://127.0.0.1:8080/sign-in?code=first"
+    print_link(url, 8080, form)
+    print_next_link("http://127.0.0.1:8080/sign-in?code=second", form)
+    printed = capsys.readouterr()
+    assert printed.err == "another browser: http://127.0.0.1:8080/sign-in?code=second\n"
+    if form.startswith("jsonpath"):
+        assert printed.out == url
+        return
+    document = json.loads(printed.out) if form == "json" else yaml.safe_load(printed.out)
+    jsonschema.validate(document, schema(document["kind"]))
+    assert document["kind"] == "PageAddressList"
+    assert document["items"] == [{"url": url, "address": "127.0.0.1", "port": 8080}]
+
+
+def test_for_people_the_addresses_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    print_link("http://a", 1, "table")
+    print_next_link("http://b", "table")
+    assert capsys.readouterr() == ("http://a\nanother browser: http://b\n", "")
+
+
+def test_a_port_in_use_is_an_error_in_the_envelope(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    with serving(path, made_up()), socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = ["ui", "--socket", str(path), "--port", port]
+        assert main([*words, "-o", "json"]) == output.EXIT_ERROR
+        (error,) = json.loads(capsys.readouterr().out)["errors"]
+        assert error["code"] == "ListenFailed"
+        assert main(words) == output.EXIT_ERROR
+    assert capsys.readouterr() == ("", f"waggle ui: {error['message']}\n")
+
+
+@pytest.mark.program
+def test_a_script_opens_the_page_by_the_address_in_the_document(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sock"
+    words = [sys.executable, "-m", "waggle", "ui", "-o", "jsonl", "--socket", str(path)]
+    with (
+        serving(path, made_up()),
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as page,
+    ):
+        assert page.stdout is not None
+        item = json.loads(page.stdout.readline())
+        answer = get(item["port"], item["url"].partition(str(item["port"]))[2], token="")
+        page.send_signal(signal.SIGINT)
+        assert page.stdout.read() == b""
+    assert answer[0] == 303
+    assert page.returncode == output.EXIT_INTERRUPTED

@@ -109,7 +109,8 @@ class Logs:
         level = "error" if method == "exception" else method
         if values.get("exc_info") is True:
             values["exc_info"] = sys.exc_info()[1]
-        self.emit(level, logger.name, message, values)
+        # The jobs of `waggle router` have loggers without names.
+        self.emit(level, getattr(logger, "name", "waggle"), message, values)
         raise structlog.DropEvent
 
     def _dropped(self, count: int) -> str:

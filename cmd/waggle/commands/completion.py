@@ -11,14 +11,36 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from waggle.output import EXIT_OK, exit_statuses
+from waggle import output
+from waggle.output import EXIT_OK, exit_statuses, member
+from waggle.tables import Column
 
-SHELLS: Final = ("bash", "zsh", "fish")
-INSTALLATION: Final = """\
-installation:
-  bash  source <(waggle completion bash)            in ~/.bashrc
-  zsh   source <(waggle completion zsh)             in ~/.zshrc, behind compinit
-  fish  waggle completion fish > ~/.config/fish/completions/waggle.fish"""
+
+class Installation(NamedTuple):
+    """How a shell gets its script."""
+
+    command: str
+    file: str
+    """In which the command stands, or to which it writes the script."""
+    remark: str = ""
+
+
+INSTALLATIONS: Final = {
+    "bash": Installation("source <(waggle completion bash)", "~/.bashrc"),
+    "zsh": Installation("source <(waggle completion zsh)", "~/.zshrc", "behind compinit"),
+    "fish": Installation(
+        "waggle completion fish > ~/.config/fish/completions/waggle.fish",
+        "~/.config/fish/completions/waggle.fish",
+    ),
+}
+"""By the name of the shell."""
+KIND: Final = "CompletionList"
+SCRIPT: Final = "script"
+COLUMNS: Final = (
+    Column("SHELL", member("shell")),
+    Column("FILE", member("file"), minor=1, beneath=True),
+    Column("COMMAND", member("command"), minor=2, beneath=True),
+)
 
 
 class Flag(NamedTuple):
@@ -47,10 +69,20 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "completion",
         help="print a script by which a shell completes commands and flags",
         description="Print a script by which bash, zsh or fish completes commands, flags and their "
-        "choices.",
-        epilog=exit_statuses({EXIT_OK: "success"}, INSTALLATION),
+        "choices. With -o json and yaml it is in a document, with the file that it is for.",
+        epilog=exit_statuses({EXIT_OK: "success"}, _epilog()),
     )
-    parser.add_argument("shell", choices=SHELLS, help="the shell")
+    parser.add_argument("shell", choices=tuple(INSTALLATIONS), help="the shell")
+    output.add_output_flags(parser, (SCRIPT, "table", "json", "jsonl", "yaml"), SCRIPT)
+
+
+def _epilog() -> str:
+    """Return the installation for each shell as lines."""
+    lines = ["installation:"]
+    for shell, (command, file, remark) in INSTALLATIONS.items():
+        where = "" if file in command else ", ".join(filter(None, (f"in {file}", remark)))
+        lines.append(f"  {shell:<4}  {command:<42}  {where}".rstrip())
+    return "\n".join(lines)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,7 +94,15 @@ def run(args: argparse.Namespace) -> int:
         lines = list(fish(commands))
     else:
         lines = [*(ZSH if args.shell == "zsh" else ()), *bash(commands)]
-    print("\n".join(lines))
+    script = "\n".join(lines) + "\n"
+    command, file, _ = INSTALLATIONS[args.shell]
+    item = {"shell": args.shell, "file": file, "command": command, "script": script}
+    if args.output == SCRIPT:
+        print(script, end="")
+    elif args.output == "table":
+        output.table(COLUMNS, [item], args)
+    else:
+        output.dump(output.document(KIND, [item]), args.output)
     return EXIT_OK
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from waggle import output
 from waggle.dialects import Dialects
+from waggle.manifest_flag import complain_of_input
 from waggle.output import (
     EXIT_NOT_FOUND,
     EXIT_OK,
@@ -114,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     unknown = [name for name in args.names if not catalog.named(name)]
     unknown += [name for name in args.replace if len(catalog.named(name)) != 1]
     if unknown:
-        complain("waggle crds", f"no kind {', '.join(unknown)}; {catalog}")
+        complain_of_input(args, f"no kind {', '.join(unknown)}; {catalog}", "NotFound")
         return EXIT_NOT_FOUND
     names = {kind.name for name in args.names for kind in catalog.named(name)}
     wanted = [kind for kind in catalog.kinds if not names or kind.name in names]
@@ -124,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             definitions = _beside_installed(definitions, args.installed, replaced, ours=args.ours)
         except _UnreadableError as error:
-            complain("waggle crds", str(error))
+            complain_of_input(args, str(error))
             return EXIT_USAGE
     _print(definitions, args)
     return EXIT_OK

@@ -8,6 +8,7 @@ from typing import Any
 
 from cells.safe_text import escape
 from waggle import ask_agent, output
+from waggle.endless import print_error, print_item
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -48,26 +49,18 @@ def run(args: argparse.Namespace) -> int:
     }
     try:
         for item in ask_agent.client(args).stream("/v1/watch", query):
-            _print(item, args.output)
+            if args.output == "table":
+                sys.stdout.write(escape(_text(item)) + "\n")
+                sys.stdout.flush()
+            else:
+                print_item(item, args.output)
     except ask_agent.AgentError as error:
-        if args.output != "table":
-            _print({"errors": [{"code": error.code, "message": str(error)}]}, args.output)
-        else:
+        if args.output == "table":
             output.complain("waggle watch", str(error))
+        else:
+            print_error(error.code, str(error), args.output)
         return output.EXIT_NOT_FOUND if error.code == "NotFound" else output.EXIT_ERROR
     return output.EXIT_OK
-
-
-def _print(item: dict[str, Any], form: str) -> None:
-    """Print an item on its own: a line, or a document of YAML."""
-    if form == "table":
-        sys.stdout.write(escape(_text(item)) + "\n")
-    elif form in ("json", "jsonl"):
-        sys.stdout.write(output.safe_json(item) + "\n")
-    else:
-        sys.stdout.write("---\n" * (form == "yaml"))
-        output.dump_value(item, form)
-    sys.stdout.flush()
 
 
 def _text(item: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     (
         "BadRequest",
-        "a parameter, or a member of a body, is unknown or cannot be read",
+        "a parameter, a member of a body, or an input of a command is unknown or cannot be read",
         "the message",
     ),
     ("Forbidden", "the socket belongs to another user", "run the command as the user of the agent"),
@@ -57,6 +57,18 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("NotSupported", "this request is not for agents in a cluster", "run it in the Pod"),
     ("MaxWithdraw", "the plan withdraws more routes than `--max-withdraw`", "read the plan"),
     ("NoReset", "the plan ends a session, and `--no-reset` forbids it", "read the plan"),
+    (
+        "ListenFailed",
+        "another process uses the port of `waggle ui`",
+        "`--port`, or without it a free one",
+    ),
+    (
+        "DemoFailed",
+        "a program of the demo cannot run, or the router has other routes than `waggle render`",
+        "the message; another `--timeout`",
+    ),
+    ("DemoRuns", "another demo runs with this socket", "`waggle demo --stop` ends it"),
+    ("NoDemo", "no demo runs with this socket", "`--socket` where it has another one"),
     (
         "Difference",
         "the replay of a recording has other results than the recording",

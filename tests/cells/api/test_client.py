@@ -171,3 +171,19 @@ def test_the_socket_is_that_of_the_environment_or_of_the_user(
     monkeypatch.delenv("WAGGLE_API_SOCKET")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert default_socket() == Path("/run/waggle/agent.sock")
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds"), [("application/json", 7.0), ("application/jsonl", None)]
+)
+def test_an_answer_without_an_end_may_be_silent_for_any_time(
+    kind: str, seconds: float | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "s"
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: 3\r\n\r\n"
+    with (
+        answering(path, head.encode() + b"{}\n"),
+        transport.UnixTransport(path).request("GET", "/v1/watch", timeout=7.0) as response,
+    ):
+        assert response.fp.raw._sock.gettimeout() == seconds  # type: ignore[union-attr]
+        assert response.readline() == b"{}\n"

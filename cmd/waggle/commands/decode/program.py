@@ -9,7 +9,7 @@ import string
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from resources.pages import reference
 from speaker.iana import ROLES, Role
@@ -19,9 +19,11 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from waggle import output
 from waggle.commands.decode.messages import Json, decode_message
 from waggle.commands.decode.pcap import NotACapture, messages
-from waggle.output import EXIT_USAGE, complain, reason_of
+from waggle.manifest_flag import complain_of_input
+from waggle.output import EXIT_OK, EXIT_USAGE, complain, reason_of
 from waggle.tables import Column
 
+KIND: Final = "MessageList"
 _OF_KIND = {
     "open": ("asn", "routerID", "holdTime"),
     "notification": ("name", "shutdownCommunication"),
@@ -135,47 +137,60 @@ def _lines(source: Iterable[str]) -> Iterator[Json]:
         yield {"id": item.get("id"), **decode_message(octets, session)}
 
 
+def _decoded(args: argparse.Namespace) -> Iterator[Json]:
+    """Yield the messages of the input. Raises ValueError, OSError and NotACapture."""
+    if args.jsonl == "-":
+        yield from _lines(sys.stdin)
+        return
+    if args.jsonl is not None:
+        with Path(args.jsonl).open() as file:
+            yield from _lines(file)
+        return
+    session = Negotiated(
+        ebgp=args.ebgp,
+        as4=args.as4,
+        extended_message=args.extended,
+        families=_families(args.family) or frozenset((IPV4_UNICAST, IPV6_UNICAST)),
+        add_path_receive=_families(args.add_path),
+    )
+    if args.pcap is not None:
+        for octets, of_capture in messages(Path(args.pcap)):
+            yield decode_message(octets, of_capture or session)
+        return
+    for text in args.hex or sys.stdin.read().splitlines():
+        for octets in _cut(_octets(text)):
+            yield decode_message(octets, session)
+
+
 def main(args: argparse.Namespace) -> int:
     """Decode the input and print; returns the exit status."""
+    is_list = args.output not in ("jsonl", "table")
+    items: list[Json] = []
     try:
-        if args.jsonl is not None:
-            if args.jsonl == "-":
-                _print(_lines(sys.stdin), args)
-            else:
-                with Path(args.jsonl).open() as file:
-                    _print(_lines(file), args)
-            return 0
-        session = Negotiated(
-            ebgp=args.ebgp,
-            as4=args.as4,
-            extended_message=args.extended,
-            families=_families(args.family) or frozenset((IPV4_UNICAST, IPV6_UNICAST)),
-            add_path_receive=_families(args.add_path),
-        )
-        if args.pcap is not None:
-            decoded = (
-                decode_message(octets, of_capture or session)
-                for octets, of_capture in messages(Path(args.pcap))
-            )
-            _print(decoded, args)
+        if is_list:
+            for answer in _decoded(args):
+                items.append(answer)  # noqa: PERF402  what precedes an error is kept
         else:
-            texts = args.hex or sys.stdin.read().splitlines()
-            parts = (part for text in texts for part in _cut(_octets(text)))
-            _print((decode_message(octets, session) for octets in parts), args)
+            _print(_decoded(args), args)
     except (ValueError, OSError, NotACapture) as error:
         if output.is_of_output(error):
             raise
         where = f"{args.pcap}: " if isinstance(error, NotACapture) else ""
-        complain("waggle decode", f"{where}{_why(error)}; see waggle decode --help")
+        message = f"{where}{_why(error)}; see waggle decode --help"
+        if is_list:
+            complain_of_input(args, message, kind=KIND, items=items)
+        else:
+            complain("waggle decode", message)
         return EXIT_USAGE
-    return 0
+    if is_list:
+        output.dump(output.document(KIND, items), args.output)
+    return EXIT_OK
 
 
 def _print(answers: Iterable[Json], args: argparse.Namespace) -> None:
-    if args.output == "jsonl":
-        for answer in answers:
-            print(json.dumps(answer))
-    elif args.output == "table":
+    """Print messages as they are decoded: a JSON line each, or a table."""
+    if args.output == "table":
         output.table(COLUMNS, answers, args)
-    else:
-        output.dump(output.document("MessageList", list(answers)), args.output)
+        return
+    for answer in answers:
+        print(json.dumps(answer))

@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from cells.api.agent_socket import SOCKET_ENV
+from waggle import output
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses, positive_seconds
 
 NAME = "demo"
@@ -22,7 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="run an agent and a router on loopback, live",
         description="Run an agent on a directory of manifests and a router on another loopback "
         "address, and show the routes that the router receives. Ctrl-C, or the end of the terminal, "
-        "ends both. The other commands reach the agent at its usual socket.",
+        "ends both. The other commands reach the agent at its usual socket. -o json, jsonl and yaml "
+        "have its changes, each on its own; with --once, --detach and --stop they have one answer.",
         epilog=exit_statuses(
             {
                 EXIT_OK: "ended by Ctrl-C; --once, --detach: the router holds the routes of waggle "
@@ -81,6 +83,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="FILE",
         help="with --once: write the tables as an SVG picture",
     )
+    output.add_format_flag(parser, ("table", "json", "jsonl", "yaml"), "table")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -27,14 +27,17 @@ from rich.live import Live
 from cells.api.agent_socket import default_socket
 from cells.api.client import AgentError, at_socket
 from reconcilers.compile_manifests import OfflineSettings, compile_manifests
+from waggle import output
 from waggle.commands.demo.background import Ready, detach
 from waggle.commands.demo.examples import Examples, find
 from waggle.commands.demo.lock import DemoLock, RunsAlreadyError
 from waggle.commands.demo.processes import Child
 from waggle.commands.demo.reasons import reasons
-from waggle.commands.demo.view import ReceivedRoute, Session, Snapshot, changes, line, screen
+from waggle.commands.demo.report import Report
+from waggle.commands.demo.view import screen
+from waggle.demo_changes import ReceivedRoute, Session, Snapshot, line
 from waggle.dialects import DIALECTS
-from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, address_order, complain
+from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, address_order
 from waggle.router_config import ConfigError, load
 
 POLL_INTERVAL_SECONDS = 0.1
@@ -58,7 +61,7 @@ class Demo:
         self._directory = directory
         self._socket = directory / "router.sock"
         self._children: list[Child] = []
-        self._origins: dict[str, str] = {}
+        self._origins: dict[str, tuple[str, ...]] = {}
         self._problems: tuple[str, ...] = ()
         self._expected: list[dict[str, Any]] = []
         self._rendered_at = 0.0
@@ -110,10 +113,7 @@ class Demo:
         peers = [peer for instance in document["instances"] for peer in instance["peers"]]
         self._expected = [route for peer in peers for route in peer["advertise"]]
         self._origins = {
-            route["prefix"]: " ".join(
-                "/".join(filter(None, (o["kind"], o["namespace"], o["name"])))
-                for o in route["origins"]
-            )
+            route["prefix"]: tuple(output.object_name(origin) for origin in route["origins"])
             for route in self._expected
         }
         # What the agent reports: it may have dialects off, and keep objects that manifests have lost.
@@ -139,19 +139,24 @@ class Demo:
         self.render()
         return Snapshot(
             tuple(
-                Session(p["address"], p.get("peerASN"), p["state"], p.get("reason", ""))
-                for p in peers
+                Session(
+                    address=peer["address"],
+                    peer_asn=peer.get("peerASN"),
+                    state=peer["state"],
+                    reason=peer.get("reason", ""),
+                )
+                for peer in peers
             ),
             tuple(
                 ReceivedRoute(
-                    r["prefix"],
-                    r["nextHop"],
-                    r.get("asPath", ""),
-                    tuple(r.get("communities", ())),
-                    tuple(r.get("largeCommunities", ())),
-                    self._origins.get(r["prefix"], ""),
+                    prefix=route["prefix"],
+                    next_hop=route["nextHop"],
+                    as_path=route.get("asPath", ""),
+                    communities=tuple(route.get("communities", ())),
+                    large_communities=tuple(route.get("largeCommunities", ())),
+                    origin_objects=self._origins.get(route["prefix"], ()),
                 )
-                for r in sorted(routes, key=lambda route: address_order(route["prefix"]))
+                for route in sorted(routes, key=lambda route: address_order(route["prefix"]))
             ),
             self._problems,
         )
@@ -272,15 +277,14 @@ async def _drawn(demo: Demo, console: Console, hint: str, stop: asyncio.Event) -
     console.print(screen(snapshot, "", width=console.width))
 
 
-async def _in_lines(demo: Demo, hint: str, stop: asyncio.Event) -> None:
-    """Print each change of the router's state as a line."""
-    print(hint, flush=True)
+async def _in_lines(demo: Demo, hint: str, report: Report, stop: asyncio.Event) -> None:
+    """Print each change of the router's state."""
+    report.remark(hint)
     before = Snapshot()
     while not stop.is_set():
         demo.check()
         snapshot = demo.read()
-        for text in changes(before, snapshot):
-            print(text, flush=True)
+        report.changed(before, snapshot)
         before = snapshot
         await _pause(stop)
 
@@ -291,7 +295,7 @@ async def _in_background(demo: Demo, stop: asyncio.Event) -> None:
         await _pause(stop)
 
 
-async def _run(args: argparse.Namespace, examples: Examples, ready: Ready) -> int:
+async def _run(args: argparse.Namespace, examples: Examples, report: Report, ready: Ready) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
@@ -304,64 +308,66 @@ async def _run(args: argparse.Namespace, examples: Examples, ready: Ready) -> in
                 snapshot = await _once(demo, args.timeout, stop)
                 if snapshot is None:
                     return EXIT_INTERRUPTED
-                ready([line(route) for route in snapshot.routes])
                 if args.screenshot is not None:
                     write_picture(snapshot, args.screenshot)
+                ready(report.answer(snapshot))
                 if args.detach:
                     await _in_background(demo, stop)
                 return EXIT_OK
             hint = f"Edit {examples.edited} and watch. Ctrl-C ends it."
             console = Console()
-            if console.is_terminal:
+            if console.is_terminal and not report.is_document:
                 await _in_terminal(demo, console, hint, stop)
             else:
-                await _in_lines(demo, hint, stop)
+                await _in_lines(demo, hint, report, stop)
         except DemoError as error:
-            for text in str(error).splitlines():
-                complain("waggle demo", text)
+            report.failed("DemoFailed", str(error))
             return EXIT_ERROR
         finally:
             await demo.stop()
     return EXIT_OK
 
 
-def _print_all(lines: list[str]) -> None:
-    for text in lines:
-        print(text, flush=True)
+def _print_answer(answer: str) -> None:
+    print(answer, end="", flush=True)
 
 
 def main(args: argparse.Namespace) -> int:
     """Run the demo, or end the demo that runs; returns the exit status."""
     args.socket = args.socket or default_socket()
     lock = DemoLock(args.socket)
+    report = Report(args.output, is_endless=not (args.once or args.detach or args.stop))
     if args.stop:
-        return _stop(lock)
+        return _stop(lock, report)
     for path in filter(None, (args.manifests, args.router)):
         if not path.exists():
-            complain("waggle demo", f"{path}: there is no such file or directory")
+            report.failed("BadRequest", f"{path}: there is no such file or directory")
             return EXIT_USAGE
     try:
         lock.take()
         examples = find(args.manifests, args.router, args.socket.parent / "examples")
     except RunsAlreadyError as error:
-        complain("waggle demo", str(error))
+        if args.detach and report.is_document:
+            report.occurred(str(error))
+        else:
+            report.failed("DemoRuns", str(error))
         return EXIT_OK if args.detach else EXIT_ERROR
     except OSError as error:
-        complain("waggle demo", f"{error.filename}: {error.strerror}")
+        report.failed("DemoFailed", f"{error.filename}: {error.strerror}")
         return EXIT_ERROR
     if args.detach:
-        return detach(lock, lambda ready: asyncio.run(_run(args, examples, ready)))
-    return asyncio.run(_run(args, examples, _print_all))
+        return detach(lock, report, lambda ready: asyncio.run(_run(args, examples, report, ready)))
+    return asyncio.run(_run(args, examples, report, _print_answer))
 
 
-def _stop(lock: DemoLock) -> int:
+def _stop(lock: DemoLock, report: Report) -> int:
     try:
         if lock.stop_holder():
-            print("The demo is ended: the agent and the router.")
+            report.occurred("The demo is ended: the agent and the router.")
             return EXIT_OK
-        complain("waggle demo", "no demo runs")
+        report.failed("NoDemo", "no demo runs")
     except TimeoutError:
-        complain("waggle demo", "the demo does not end; it was sent SIGTERM")
+        report.failed("DemoFailed", "the demo does not end; it was sent SIGTERM")
     except OSError as error:
-        complain("waggle demo", f"cannot end the demo: {error.strerror}")
+        report.failed("DemoFailed", f"cannot end the demo: {error.strerror}")
     return EXIT_ERROR

@@ -1,4 +1,4 @@
-"""The output of the demo: sessions and routes of the router, as tables or as plain lines.
+"""The screen of the demo: sessions and routes of the router, as tables.
 
 Pure functions of a snapshot. Texts come from the router: what is not printable is escaped.
 """
@@ -9,45 +9,14 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Final
 
-import msgspec
 from rich.text import Text
 
 from cells.safe_text import escape
 from resources.enumeration import counted
+from waggle.demo_changes import Snapshot
 from waggle.output import row
 from waggle.sessions import state_style
 from waggle.tables import Column, Layout, fitted, wrap
-
-
-class Session(msgspec.Struct, frozen=True):
-    """One row of the router's sessions."""
-
-    address: str
-    peer_asn: int | None
-    state: str
-    reason: str
-
-
-class ReceivedRoute(msgspec.Struct, frozen=True, order=True):
-    """One route that the router received."""
-
-    prefix: str
-    next_hop: str
-    as_path: str
-    communities: tuple[str, ...]
-    large_communities: tuple[str, ...]
-    origin: str = ""
-    """The origin of the route, from `waggle render`."""
-
-
-class Snapshot(msgspec.Struct, frozen=True):
-    """The router at one moment."""
-
-    sessions: tuple[Session, ...] = ()
-    routes: tuple[ReceivedRoute, ...] = ()
-    problems: tuple[str, ...] = ()
-    """The problems of the manifests, one sentence each."""
-
 
 SESSIONS: Final = (
     Column("PEER", lambda session: session.address),
@@ -65,7 +34,7 @@ ROUTES: Final = (
         minor=2,
         beneath=True,
     ),
-    Column("ORIGIN-OBJECT", lambda route: route.origin, minor=1, beneath=True),
+    Column("ORIGIN-OBJECT", lambda route: " ".join(route.origin_objects), minor=1, beneath=True),
 )
 
 
@@ -105,34 +74,3 @@ def _titled(
 
 def _ansi(code: str, text: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m"
-
-
-def line(route: ReceivedRoute) -> str:
-    """Return one route as one line."""
-    communities = (*route.communities, *route.large_communities)
-    text = f"{route.prefix} via {route.next_hop} as-path {route.as_path or '-'}"
-    if communities:
-        text += f" communities {','.join(communities)}"
-    return f"{text} origin {route.origin}" if route.origin else text
-
-
-def changes(before: Snapshot, after: Snapshot) -> list[str]:
-    """Return the changes between two snapshots as lines, for output without a terminal."""
-    lines = []
-    states = {session.address: session.state for session in before.sessions}
-    lines += [
-        f"session {session.address}: {session.state}"
-        + (f" ({session.reason})" if session.reason else "")
-        for session in after.sessions
-        if states.get(session.address) != session.state
-    ]
-    old = {route.prefix: route for route in before.routes}
-    new = {route.prefix: route for route in after.routes}
-    lines += [f"- {prefix}" for prefix in old if prefix not in new]
-    for prefix, route in new.items():
-        if prefix not in old:
-            lines.append(f"+ {line(route)}")
-        elif old[prefix] != route:
-            lines.append(f"~ {line(route)}")
-    lines += [f"! {problem}" for problem in after.problems if problem not in before.problems]
-    return lines

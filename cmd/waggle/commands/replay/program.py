@@ -6,7 +6,7 @@ import argparse
 import itertools
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -28,10 +28,14 @@ from speaker.peer.actions import (
 )
 from speaker.recording import BadRecording, Player, Step
 from waggle import output, route_columns, sessions
+from waggle.manifest_flag import complain_of_input
 from waggle.output import member
 from waggle.tables import Column
 
 Json = dict[str, Any]
+
+KINDS: Final = {"state": "PeerList", "routes": "RouteList", "actions": "ActionList"}
+"""Of the answer, by ``--show``."""
 
 _MESSAGES = ("?", "OPEN", "UPDATE", "NOTIFICATION", "KEEPALIVE", "ROUTE-REFRESH")
 
@@ -45,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
             items = list(actions) if args.show == "actions" else _drain(actions)
     except (OSError, BadRecording) as error:
         text = error.strerror if isinstance(error, OSError) else str(error)
-        output.complain("waggle replay", f"{args.file}: {text}")
+        complain_of_input(args, f"{args.file}: {text}", kind=KINDS[args.show])
         return output.EXIT_USAGE
     match args.show:
         case "state":
@@ -199,11 +203,10 @@ def _messages(octets: bytes) -> Iterator[str]:
 
 def _print(items: list[Json], player: Player, args: argparse.Namespace) -> None:
     if args.output not in output.TABLES:
-        kind = {"state": "PeerList", "routes": "RouteList"}.get(args.show, "ActionList")
         errors = []
         if player.difference is not None:
             errors.append({"code": "Difference", "message": str(player.difference)})
-        output.dump(output.document(kind, items, errors), args.output)
+        output.dump(output.document(KINDS[args.show], items, errors), args.output)
         return
     if not items:
         output.complain("waggle replay", f"nothing to show: no {args.show}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from resources.pages import reference
 from waggle import ask_agent, output, route_list, session_list
+from waggle.commands.router.log import FORMATS
 from waggle.output import (
     EXIT_ERROR,
     EXIT_NOT_FOUND,
@@ -62,6 +63,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         default=256,
         metavar="MIB",
         help="the largest size of that file (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log-format",
+        choices=FORMATS,
+        default=FORMATS[0],
+        help="form of the lines of the running router, as of the agent (default: %(default)s)",
     )
     parser.set_defaults(action="run")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
@@ -200,6 +207,7 @@ def run(args: argparse.Namespace) -> int:
             restarted=args.restarted,
             record=args.record,
             record_limit=args.record_limit * 1024 * 1024,
+            log_format=args.log_format,
         )
     if args.socket is None and config is not None and config.api_socket is not None:
         args.socket = Path(config.api_socket)

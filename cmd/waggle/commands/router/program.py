@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
@@ -28,9 +28,9 @@ from speaker.api import (
 )
 from speaker.server import MemoryRelease, Speaker, abandon_memory, bound_collections, settle_memory
 from waggle.commands.router.api import api_socket
+from waggle.commands.router.log import RouterLog
 from waggle.commands.router.redistribution import KernelOriginated
 from waggle.commands.router.reload import apply, prefix_changes, steps
-from waggle.output import complain
 from waggle.router_config import Config, ConfigError, load
 
 if TYPE_CHECKING:
@@ -43,31 +43,39 @@ if TYPE_CHECKING:
 
 
 def main(
-    path: Path, config: Config, *, restarted: bool, record: Path | None, record_limit: int
+    path: Path,
+    config: Config,
+    *,
+    restarted: bool,
+    record: Path | None,
+    record_limit: int,
+    log_format: str,
 ) -> int:
     """Run until SIGTERM or SIGINT, and reload the file at SIGHUP; the exit status.
 
     ``config`` is what the file at ``path`` contains.
     ``restarted``: the neighbours retain the routes of a predecessor (RFC 4724). ``record`` and its
-    limit in octets: see `speaker.server.Speaker`.
+    limit in octets: see `speaker.server.Speaker`. ``log_format``: see `RouterLog`.
     """
-    events = Events(config, MemoryRelease())
+    log = RouterLog(log_format)
+    events = Events(config, MemoryRelease(), log)
     speaker = Speaker(
         on_event=events, restarting=restarted, record=record, record_limit=record_limit
     )
     try:
-        return uvloop.run(_main(path, config, speaker, events))
+        return uvloop.run(_logged(log, _main(path, config, speaker, events)))
     finally:
         abandon_memory()
 
 
 class Events:
-    """Prints events of sessions on standard error, and the listening addresses on standard output.
+    """Logs events of sessions, and the listening addresses.
 
     The memory of a large session is released after its end.
     """
 
-    def __init__(self, config: Config, memory: MemoryRelease) -> None:
+    def __init__(self, config: Config, memory: MemoryRelease, log: RouterLog | None = None) -> None:
+        self.log = log or RouterLog()
         self._memory = memory
         self._followers: list[Callable[[Event], None]] = []
         self.configured(config)
@@ -78,47 +86,45 @@ class Events:
 
     def configured(self, config: Config) -> None:
         """Use the names of a configuration."""
-        self._name = f"waggle router AS {config.asn} ({config.router_id})"
+        self.name = f"waggle router AS {config.asn} ({config.router_id})"
 
     def __call__(self, event: Event) -> None:
-        """Print an event."""
+        """Log an event."""
+        log = self.log
         for follower in self._followers:
             follower(event)
         match event:
             case ListenChanged(address=address, port=port, error=None):
-                print(f"{self._name} listens on {address} port {port}", flush=True)
+                text = f"{self.name} listens on {address} port {port}"
+                log.started(text, address=address, port=port)
             case ListenChanged(error=error):
-                self._print(str(error))
+                log(str(error), level="error")
             case StateChanged(new="Established"):
-                self._print(f"{event.peer}: Established")
+                log("Established", level="info", peer=event.peer)
             case StateChanged(old="Established"):
                 self._memory.session_ended(event.routes)
-                self._print(f"{event.peer}: {event.new}: {event.reason}")
+                log(f"{event.new}: {event.reason}", peer=event.peer)
             case SessionError(peer=peer, text=text, survived=True):
-                self._print(f"{peer}: {text}")
+                log(text, peer=peer)
             case SessionError(peer=peer, sent=sent, text=text):
-                self._print(f"{peer}: {'sent' if sent else 'received'} {text}")
+                log(f"{'sent' if sent else 'received'} {text}", peer=peer)
             case PrefixLimit(peer=peer, family=family, received=received, limit=limit, ended=False):
-                self._print(
-                    f"{peer}: {counted(received, 'prefix', 'prefixes')} of {family} received, "
-                    f"the limit is {limit}"
-                )
+                prefixes = counted(received, "prefix", "prefixes")
+                log(f"{prefixes} of {family} received, the limit is {limit}", peer=peer)
             case CollectorChanged(name=name, connected=connected, reason=reason):
-                self._print(f"collector {name}: {'connected' if connected else reason}")
+                level = "info" if connected else "warning"
+                log(f"collector {name}: {'connected' if connected else reason}", level=level)
             case ConnectionsRefused(address=address, reason=reason, count=count):
-                self._print(f"refused {address}: {reason} ({count} so far)")
+                log(f"refused {address}: {reason} ({count} so far)")
             case RouteLeftOut(peers=peers, prefix=prefix, reason=reason, count=count):
-                names = enumerate_objects(peers)
-                self._print(f"{names}: {prefix} is not advertised: {reason} ({count} so far)")
+                text = f"{prefix} is not advertised: {reason} ({count} so far)"
+                log(text, peer=enumerate_objects(peers))
             case RecordingEnded(reason=reason):
-                self._print(f"the recording has ended: {reason}")
+                log(f"the recording has ended: {reason}")
             case Fault(where=where, error=error):
-                self._print(f"internal error {where}: {error}")
+                log(f"internal error {where}: {error}", level="error")
             case _:
                 pass
-
-    def _print(self, text: str) -> None:
-        _report(text)
 
 
 class NeighborBfd:
@@ -136,7 +142,7 @@ class NeighborBfd:
                 return
             from waggle.commands.router.bfd import RouterBfd
 
-            self._sessions = RouterBfd(self._speaker, _report)
+            self._sessions = RouterBfd(self._speaker, self._events.log)
             self._events.follow(self._sessions.event)
             self._sessions.configured(config)
             self._sessions.start()
@@ -155,6 +161,14 @@ class NeighborBfd:
         """End the sessions: their neighbours keep BGP, which is ended by itself."""
         if self._sessions is not None:
             await self._sessions.stop()
+
+
+async def _logged(log: RouterLog, running: Coroutine[Any, Any, int]) -> int:
+    await log.start()
+    try:
+        return await running
+    finally:
+        await log.stop()
 
 
 async def _main(path: Path, config: Config, speaker: Speaker, events: Events) -> int:
@@ -176,17 +190,17 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
             api.listen()
         await speaker.start()
     except UnixSocketError as error:
-        _report(f"apiSocket: {error}")
+        events.log(f"apiSocket: {error}", level="error")
         await speaker.stop()
         return 1
     except OSError as error:
-        _report(f"--record {error.filename}: {error.strerror}")
+        events.log(f"--record {error.filename}: {error.strerror}", level="error")
         if api is not None:
             await api.stop()
         return 1
     if kernel is not None:
         await kernel.start()
-    redistributed = KernelOriginated(speaker, _report)
+    redistributed = KernelOriginated(speaker, events.log)
     await redistributed.read(config)
 
     def change(before: Config, after: Config, prefixes: Sequence[RouteChanges]) -> Iterator[None]:
@@ -196,15 +210,12 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
     _prepare(bfd, kernel, config)
     apply(speaker, None, config, redistributed.configure, bfd.held)
     if not config.listen:
-        print(
-            f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
-            flush=True,
-        )
+        events.log.started(f"{events.name} runs without a listening address")
     bound_collections()
     settle_memory()
     tasks = [asyncio.create_task(_reload_at(hangup, path, config, events, change))]
     if api is not None:
-        tasks.append(asyncio.create_task(_answer(api)))
+        tasks.append(asyncio.create_task(_answer(api, events.log)))
     await stopped.wait()
     await bfd.stop()
     for task in tasks:
@@ -234,7 +245,7 @@ def _kernel(speaker: Speaker, config: Config, events: Events) -> RouterKernel | 
         return None
     from waggle.commands.router.kernel import RouterKernel
 
-    kernel = RouterKernel(speaker, options, _report)
+    kernel = RouterKernel(speaker, options, events.log)
     events.follow(kernel.event)
     return kernel
 
@@ -246,13 +257,13 @@ def _prepare(bfd: NeighborBfd, kernel: RouterKernel | None, config: Config) -> N
         kernel.configure(config)
 
 
-async def _answer(api: ApiSocket) -> None:
+async def _answer(api: ApiSocket, log: RouterLog) -> None:
     """Answer from the first client on: a router without one need not import the HTTP library."""
     await api.first_client()
     try:
         await api.start()
     except Exception as error:  # noqa: BLE001  the sessions go on
-        _report(f"apiSocket: internal error: {type(error).__name__}: {error}")
+        log(f"apiSocket: internal error: {type(error).__name__}: {error}", level="error")
 
 
 async def _reload_at(
@@ -272,7 +283,7 @@ async def _reload_at(
         except ConfigError as error:
             *others, last = error.sentences
             for sentence in (*others, f"{last}: nothing is changed"):
-                _report(sentence)
+                events.log(sentence, level="error")
             continue
         for key, differs in (
             ("apiSocket", after.api_socket != config.api_socket),
@@ -284,7 +295,7 @@ async def _reload_at(
             ),
         ):
             if differs:
-                _report(f"{path}: {key}: takes effect at the next start")
+                events.log(f"{path}: {key}: takes effect at the next start")
         events.configured(after)
         try:
             prefixes = await asyncio.to_thread(prefix_changes, config, after)
@@ -292,11 +303,8 @@ async def _reload_at(
                 # The sessions go on, with the UPDATEs of these prefixes.
                 await asyncio.sleep(0)
         except Exception as error:  # noqa: BLE001  the next reload has to find its task
-            _report(f"{path}: internal error: {type(error).__name__}: {error}")
+            text = f"{path}: internal error: {type(error).__name__}: {error}"
+            events.log(text, level="error")
             continue
         config = after
-        _report(f"{path}: reloaded")
-
-
-def _report(text: str) -> None:
-    complain("waggle router", text)
+        events.log(f"{path}: reloaded", level="info")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Final
 
 from waggle import ask_agent, output
 from waggle.fleet.flags import add_fleet_flags, asks_cluster, usage_error
+
+KIND: Final = "PageAddressList"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -16,14 +18,16 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="serve the page of an agent, or of the whole cluster, to a browser on this host",
         description="Serve the read-only page on loopback, until interrupted: of the agent on this "
         "host, or with --all-nodes of all agents of a cluster, with the rights of a kubeconfig. The "
-        "address that is printed admits one browser; without it no one is answered.",
+        "address that is printed admits one browser; without it no one is answered. With -o json and "
+        "yaml it is in a document, which is all of standard output.",
         epilog=output.exit_statuses(
             {
                 output.EXIT_ERROR: "no agent runs, no cluster is reached, or the port is in use",
                 output.EXIT_USAGE: output.USAGE,
                 output.EXIT_INTERRUPTED: "interrupted",
             },
-            "examples:\n  waggle ui --open\n  waggle ui --all-nodes",
+            "examples:\n  waggle ui --open\n  waggle ui --all-nodes\n"
+            "  waggle ui -o jsonpath='{.items[0].url}{\"\\n\"}'",
         ),
     )
     parser.add_argument(
@@ -32,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--open", action="store_true", help="open the page in the browser, too")
     ask_agent.add_socket_flag(parser)
     add_fleet_flags(parser)
-    parser.set_defaults(output="table")
+    output.add_format_flag(parser, ("table", "json", "jsonl", "yaml"), "table")
 
 
 def _port(text: str) -> int:
@@ -56,5 +60,5 @@ def run(args: argparse.Namespace) -> int:
     try:
         return run_ui(args, cluster=cluster)
     except ask_agent.AgentError as error:
-        output.complain(args.prog, str(error))
+        output.fail(args, KIND, error.code, str(error))
         return output.EXIT_ERROR

@@ -7,6 +7,7 @@ import asyncio
 import hmac
 import os
 import secrets
+import sys
 import threading
 import webbrowser
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -23,6 +24,7 @@ from cells.page.files import files
 from cells.page.listener import BoundedListener
 from cells.serve.handlers import Listener
 from waggle import ask_agent, output
+from waggle.commands.ui import KIND
 from waggle.commands.ui.sources import AllAgents, OneAgent, Revisions, Source
 from waggle.fleet.ask import cluster_of, fleet_of
 
@@ -55,13 +57,14 @@ def run_ui(args: argparse.Namespace, *, cluster: bool) -> int:
 async def _serve(args: argparse.Namespace, source: Source) -> int:
     server = UiServer(source, secrets.token_urlsafe(24))
     try:
-        port = await server.start(args.port, lambda url: print("another browser:", url, flush=True))
+        port = await server.start(args.port, lambda url: print_next_link(url, args.output))
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        output.complain(args.prog, f"cannot listen on {LOOPBACK}:{args.port}: {why.lower()}")
+        text = f"cannot listen on {LOOPBACK}:{args.port}: {why.lower()}"
+        output.fail(args, KIND, "ListenFailed", text)
         return output.EXIT_ERROR
     url = server.link(port)
-    print(url, flush=True)
+    print_link(url, port, args.output)
     if args.open:
         await asyncio.to_thread(webbrowser.open, url)
     try:
@@ -69,6 +72,22 @@ async def _serve(args: argparse.Namespace, source: Source) -> int:
     finally:
         await server.stop()
     return output.EXIT_OK
+
+
+def print_link(url: str, port: int, form: str) -> None:
+    """Print the address that admits one browser."""
+    if output.is_document(form):
+        item = {"url": url, "address": LOOPBACK, "port": port}
+        output.dump(output.document(KIND, [item]), form)
+        sys.stdout.flush()
+    else:
+        print(url, flush=True)
+
+
+def print_next_link(url: str, form: str) -> None:
+    """Print the address that admits another browser: beside a document, on standard error."""
+    stream = sys.stderr if output.is_document(form) else sys.stdout
+    print("another browser:", url, file=stream, flush=True)
 
 
 class UiServer:
