@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -185,5 +186,6 @@ def test_an_answer_without_an_end_may_be_silent_for_any_time(
         answering(path, head.encode() + b"{}\n"),
         transport.UnixTransport(path).request("GET", "/v1/watch", timeout=7.0) as response,
     ):
-        assert response.fp.raw._sock.gettimeout() == seconds  # type: ignore[union-attr]
+        stream: Any = response.fp
+        assert stream.raw._sock.gettimeout() == seconds
         assert response.readline() == b"{}\n"
