@@ -3,6 +3,6 @@
 A library of its own: it knows nothing of Kubernetes, of databases or of the rest of this project.
 From top to bottom, and imports go only downwards: ``server``, ``engine``, ``peer``, ``rib``,
 ``api``, ``fsm`` and ``timers``, ``message``, ``attribute``, ``nlri``, ``negotiated``, ``capability``,
-``wire``, ``errors`` and ``iana``. docs/speaker.md describes the core and what a
-shell has to do.
+``wire``, ``errors`` and ``iana``. ``bfd`` stands apart: it imports none of these, and none imports it.
+docs/speaker.md describes the core and what a shell has to do.
 """

@@ -1,4 +1,4 @@
-"""Timers by key, such as the session timers of RFC 4271 section 8 and of BFD: a heap of deadlines.
+"""Timers by key, such as the session timers of RFC 4271 section 8: a heap of deadlines.
 
 The heap is corrected lazily: moving a deadline later, as every message does with the hold timer, is
 one dictionary write; the heap entry moves when the old deadline is due. Never reads a clock: ``now``
@@ -12,22 +12,21 @@ from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
-T = TypeVar("T", bound=float)
 
 
-class Timers(Generic[K, T]):
-    """One deadline per key, in the unit of the caller's clock."""
+class Timers(Generic[K]):
+    """One deadline per key, in seconds of the caller's clock."""
 
     __slots__ = ("_deadlines", "_heap", "_queued", "_serial")
 
     def __init__(self) -> None:
-        self._deadlines: dict[K, T] = {}
-        self._queued: dict[K, T] = {}
+        self._deadlines: dict[K, float] = {}
+        self._queued: dict[K, float] = {}
         """The earliest heap entry of each key that has one."""
-        self._heap: list[tuple[T, int, K]] = []
+        self._heap: list[tuple[float, int, K]] = []
         self._serial = 0
 
-    def start(self, key: K, deadline: T) -> None:
+    def start(self, key: K, deadline: float) -> None:
         """Start a timer, or move its deadline."""
         self._deadlines[key] = deadline
         queued = self._queued.get(key)
@@ -55,18 +54,18 @@ class Timers(Generic[K, T]):
         self._serial = len(self._heap)
         heapq.heapify(self._heap)
 
-    def deadline(self, key: K) -> T | None:
+    def deadline(self, key: K) -> float | None:
         """Return the deadline of a timer, or None if it does not run."""
         return self._deadlines.get(key)
 
     def __len__(self) -> int:
         return len(self._deadlines)
 
-    def items(self) -> Iterator[tuple[K, T]]:
+    def items(self) -> Iterator[tuple[K, float]]:
         """Iterate over keys and deadlines, in no particular order."""
         yield from self._deadlines.items()
 
-    def next_deadline(self) -> T | None:
+    def next_deadline(self) -> float | None:
         """Return a lower bound of the earliest deadline, or None without timers."""
         heap = self._heap
         while heap:
@@ -78,9 +77,9 @@ class Timers(Generic[K, T]):
                 del self._queued[key]
         return None
 
-    def expire(self, now: T) -> list[tuple[K, T]]:
+    def expire(self, now: float) -> list[tuple[K, float]]:
         """Stop the timers that are due; return them in order, each with its deadline."""
-        due: list[tuple[K, T]] = []
+        due: list[tuple[K, float]] = []
         heap = self._heap
         while heap and heap[0][0] <= now:
             when, _, key = heapq.heappop(heap)
@@ -97,7 +96,7 @@ class Timers(Generic[K, T]):
             due.append((key, deadline))
         return due
 
-    def _push(self, key: K, deadline: T) -> None:
+    def _push(self, key: K, deadline: float) -> None:
         self._queued[key] = deadline
         self._serial += 1
         heapq.heappush(self._heap, (deadline, self._serial, key))

@@ -70,6 +70,46 @@ def test_the_speakers_core_does_no_io(part: str) -> None:
     assert {(p.name, name) for p in files for name in _imports(p) if name in banned} == set()
 
 
+SHELL_OF_BFD = {"echo_socket", "shell", "source_filter", "state_file", "transport"}
+
+
+def test_the_core_of_bfd_does_no_io() -> None:
+    """Its packets, its time and its chance come from outside."""
+    core = [path for path in _modules("speaker/bfd") if path.stem not in SHELL_OF_BFD]
+    assert {"engine", "packet", "schedule", "session"} <= {path.stem for path in core}
+    banned = {"asyncio", "mmap", "os", "random", "secrets", "select", "socket", "time"}
+    assert {(p.name, name) for p in core for name in _imports(p) if name in banned} == set()
+
+
+def _is_of_bfd(name: str) -> bool:
+    return name == "speaker.bfd" or name.startswith("speaker.bfd.")
+
+
+def test_bfd_and_the_rest_of_the_speaker_import_nothing_of_each_other() -> None:
+    for path in _modules("speaker"):
+        of_speaker = {name for name in _imports(path) if name.split(".")[0] == "speaker"}
+        of_bfd = {name for name in of_speaker if _is_of_bfd(name)}
+        allowed = of_bfd if path.is_relative_to(ROOT / "speaker/bfd") else of_speaker - of_bfd
+        assert of_speaker == allowed, path
+
+
+def test_the_contracts_of_bfd_have_every_other_room_of_the_speaker() -> None:
+    """The contracts hold what is imported by way of other modules, too."""
+    rooms = {
+        f"speaker.{path.stem}"
+        for path in (ROOT / "speaker").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    } - {"speaker.__init__", "speaker.bfd"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    forbidden = [
+        (set(contract["source_modules"]), set(contract["forbidden_modules"]))
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "forbidden"
+    ]
+    assert ({"speaker.bfd"}, rooms) in forbidden
+    assert (rooms, {"speaker.bfd"}) in forbidden
+
+
 def _says_what_it_is_for(path: Path) -> bool:
     """Whether a docstring comes first; the rest of the file is not read, as that takes time."""
     with path.open("rb") as file:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-NEVER: Final = 1 << 62
-"""A time that does not come, in microseconds."""
+from speaker.bfd.schedule import NEVER
+
 _PAYLOAD: Final = struct.Struct("!IQI")
 """Local discriminator, secret, number."""
 _NUMBERS: Final = 1 << 32

@@ -15,9 +15,9 @@ import msgspec
 
 from speaker.bfd.echo import EchoFunction, discriminator_of
 from speaker.bfd.packet import Packet, decode
-from speaker.bfd.session import NEVER, Session
+from speaker.bfd.schedule import NEVER, Schedule
+from speaker.bfd.session import Session
 from speaker.bfd.session_values import Diagnostic, Discard, Saved, SessionKey, Settings, State
-from speaker.timers import Timers
 
 SINGLE_HOP_TTL: Final = 255
 """Of packets of a single hop, sent and received (RFC 5881 section 5)."""
@@ -87,8 +87,8 @@ class Engine:
         self._by_discriminator: dict[bytes, Session] = {}
         self._origins: dict[int, Origin] = {}
         """By local discriminator: where the last accepted packet came from."""
-        self._timers: Timers[Session, int] = Timers()
-        """No later than the next that is to be done for a session."""
+        self._schedule: Schedule[Session] = Schedule()
+        """A deadline is no later than the next work on its session."""
         self._leaving: dict[int, int] = {}
         """By local discriminator: when a removed session is forgotten."""
         self._echo: dict[int, EchoFunction] = {}
@@ -168,7 +168,7 @@ class Engine:
         self.renewed.add(session.key)
         del self.sessions[session.key]
         del self._by_discriminator[number.to_bytes(4)]
-        self._timers.stop(session)
+        self._schedule.stop(session)
         for table in (self._origins, self._leaving, self._echo):
             table.pop(number, None)
 
@@ -259,12 +259,12 @@ class Engine:
 
     def next_deadline(self) -> int | None:
         """Return when `due` has to be called next; None without a session."""
-        return self._timers.next_deadline()
+        return self._schedule.next_deadline()
 
     def due(self, now: int) -> None:
         """Do what is due: send packets, and declare neighbors lost."""
-        while expired := self._timers.expire(now):
-            for session, _ in expired:
+        while expired := self._schedule.expire(now):
+            for session in expired:
                 self._due(session, now)
 
     def _due(self, session: Session, now: int) -> None:
@@ -324,7 +324,7 @@ class Engine:
             )
 
     def _queue(self, session: Session) -> None:
-        """Start the timer of the session's next deadline."""
+        """Schedule what is next for a session."""
         number = session.local_discriminator
         time = min(session.next_transmission, session.detection_deadline)
         if self._leaving:
@@ -334,9 +334,9 @@ class Engine:
             due = 0 if function is None else function.due(session.settings.detect_multiplier)
             time = min(time, due)
         if time < NEVER:
-            self._timers.start(session, time)
+            self._schedule.start(session, time)
         else:
-            self._timers.stop(session)
+            self._schedule.stop(session)
 
 
 def _fits(key: SessionKey, origin: Origin) -> bool:

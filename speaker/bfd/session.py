@@ -25,6 +25,7 @@ from speaker.bfd.neighbor import UNKNOWN, neighbor_of, neighbor_of_saved
 from speaker.bfd.packet import Packet, encode
 from speaker.bfd.poll_sequence import PollSequence
 from speaker.bfd.recent import RecentMaximum
+from speaker.bfd.schedule import NEVER, Scheduled
 from speaker.bfd.session_values import (
     SLOW_INTERVAL,
     Diagnostic,
@@ -36,12 +37,10 @@ from speaker.bfd.session_values import (
 )
 from speaker.bfd.state_machine import transition
 
-NEVER: Final = 1 << 62
-"""A time that does not come, in microseconds."""
 _SEQUENCES: Final = 1 << 32
 
 
-class Session:
+class Session(Scheduled):
     """The variables of RFC 5880 section 6.8.1, and what is sent next."""
 
     def __init__(

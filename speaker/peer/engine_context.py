@@ -83,7 +83,7 @@ class EngineContext:
         """Seconds on the clock of the inputs."""
         self.out: list[Action] = []
         """Actions since the last `take`, in order."""
-        self.timers: Timers[tuple[TimerOwner, Timer], float] = Timers()
+        self.timers: Timers[tuple[TimerOwner, Timer]] = Timers()
         self.connections: dict[int, ConnectionHandler] = {}
         """Connection number -> its owner."""
         self._connection = 0

@@ -9,7 +9,7 @@ from speaker.timers import Timers
 
 
 def test_a_deadline_that_moves_later_does_not_fire_early() -> None:
-    timers: Timers[str, float] = Timers()
+    timers: Timers[str] = Timers()
     timers.start("hold", 90.0)
     timers.start("hold", 120.0)
     assert timers.expire(100.0) == []
@@ -17,7 +17,7 @@ def test_a_deadline_that_moves_later_does_not_fire_early() -> None:
 
 
 def test_a_deadline_that_moves_earlier_fires_then() -> None:
-    timers: Timers[str, float] = Timers()
+    timers: Timers[str] = Timers()
     timers.start("hold", 90.0)
     timers.start("hold", 10.0)
     assert timers.next_deadline() == 10.0
@@ -26,7 +26,7 @@ def test_a_deadline_that_moves_earlier_fires_then() -> None:
 
 
 def test_a_stopped_timer_never_fires() -> None:
-    timers: Timers[str, float] = Timers()
+    timers: Timers[str] = Timers()
     timers.start("hold", 1.0)
     timers.stop("hold")
     timers.stop("never started")
@@ -46,7 +46,7 @@ def test_a_stopped_timer_never_fires() -> None:
 def test_timers_fire_exactly_as_a_dictionary_of_deadlines_would(
     steps: list[tuple[str, int, float]],
 ) -> None:
-    timers: Timers[int, float] = Timers()
+    timers: Timers[int] = Timers()
     model: dict[int, float] = {}
     now = 0.0
     for what, key, value in steps:
@@ -70,7 +70,7 @@ def test_timers_fire_exactly_as_a_dictionary_of_deadlines_would(
 
 
 def test_stopped_timers_are_not_kept_until_their_deadline() -> None:
-    timers: Timers[int, float] = Timers()
+    timers: Timers[int] = Timers()
     for key in range(5):
         timers.start(key, 1000.0 + key)
     for key in range(100, 10_000):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from speaker.bfd.echo import NEVER, EchoFunction
+from speaker.bfd.echo import EchoFunction
+from speaker.bfd.schedule import NEVER
 
 INTERVAL, JITTERED, MULTIPLIER = 20, 15, 3
 
