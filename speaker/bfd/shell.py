@@ -20,7 +20,13 @@ from speaker.bfd.engine import SINGLE_HOP_TTL, Engine, StateChange
 from speaker.bfd.recent import RecentMaximum
 from speaker.bfd.session_values import SessionKey, Settings, State
 from speaker.bfd.state_file import StateFile
-from speaker.bfd.transport import Receiver, device_number, is_link_local, sending_socket
+from speaker.bfd.transport import (
+    Receiver,
+    device_number,
+    is_link_local,
+    sending_socket,
+    source_port,
+)
 
 STANDSTILL: Final = 100_000
 """Microseconds between two turns after which what waits may be more than a turn reads."""
@@ -47,7 +53,6 @@ class Shell:
     def __init__(
         self,
         engine: Engine,
-        random: Callable[[], float],
         *,
         clock: Callable[[], int] = monotonic_microseconds,
         sleep: Callable[[float], None] = time.sleep,
@@ -68,7 +73,6 @@ class Shell:
         self.errors: dict[SessionKey | tuple[int, str, bool], OSError] = {}
         """Sockets that could not be opened or sent from, by session or (family, device, multihop)."""
         self._lateness = RecentMaximum()
-        self._random = random
         self._clock = clock
         self._sleep = sleep
         self._rest = 0
@@ -138,14 +142,17 @@ class Shell:
         }
         for place, addresses in sources.items():
             self._open_receiver(place, addresses, least_ttl[place])
-        for key in self._wanted.keys() - self._sending.keys():
+        taken = {source_port(sock) for sock in self._sending.values()}
+        for key in [key for key in self._wanted if key not in self._sending]:
             if _place(key) not in self._receivers:
                 # Another process has the port: the neighbor would take these packets for that one's,
                 # and end its session.
                 continue
             try:
                 self._devices[key] = device_number(key.device) if key.device else 0
-                self._sending[key] = sending_socket(key, self._random)
+                discriminator = self.engine.sessions[key].local_discriminator
+                self._sending[key] = sock = sending_socket(key, discriminator, taken)
+                taken.add(source_port(sock))
                 self.errors.pop(key, None)
             except OSError as error:
                 self.errors[key] = error

@@ -13,7 +13,7 @@ import ipaddress
 import os
 import socket
 import struct
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from speaker.bfd import source_filter
@@ -177,8 +177,14 @@ def is_link_local(address: str) -> bool:
     return ":" in address and ipaddress.ip_address(address).is_link_local
 
 
-def sending_socket(key: SessionKey, random: Callable[[], float]) -> socket.socket:
+def sending_socket(
+    key: SessionKey, discriminator: int, taken: Collection[int] = ()
+) -> socket.socket:
     """Return a socket that sends a session's packets, connected to the neighbor.
+
+    The source port follows from the session's discriminator, which is random: each socket of the
+    session has the same one, also in the next process (RFC 5881 section 4). ``taken``: the source ports
+    of other sessions, which the kernel would give again for another local address.
 
     Raises OSError: the local address or the device does not exist, or no source port is free.
     """
@@ -195,13 +201,19 @@ def sending_socket(key: SessionKey, random: Callable[[], float]) -> socket.socke
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, _CS6)
         # What is sent to the source port is dropped.
         source_filter.attach(sock, ())
-        _bind(sock, key, random)
+        _bind(sock, key, discriminator, taken)
         port = MULTIHOP_PORT if key.multihop else SINGLE_HOP_PORT
         sock.connect(_address(family, key.peer, port, key.device))
     except OSError:
         sock.close()
         raise
     return sock
+
+
+def source_port(sock: socket.socket) -> int:
+    """Return the port that a socket sends from."""
+    port: int = sock.getsockname()[1]
+    return port
 
 
 def _bind_to_device(sock: socket.socket, device: str) -> None:
@@ -221,11 +233,12 @@ def device_number(device: str) -> int:
         return 0
 
 
-def _bind(sock: socket.socket, key: SessionKey, random: Callable[[], float]) -> None:
-    """Bind to a free source port, beginning at a random one."""
-    first = int(random() * len(SOURCE_PORTS))
+def _bind(sock: socket.socket, key: SessionKey, discriminator: int, taken: Collection[int]) -> None:
+    """Bind to a free source port, beginning at that of the discriminator."""
     for offset in range(len(SOURCE_PORTS)):
-        port = SOURCE_PORTS[(first + offset) % len(SOURCE_PORTS)]
+        port = SOURCE_PORTS[(discriminator + offset) % len(SOURCE_PORTS)]
+        if port in taken:
+            continue
         try:
             sock.bind(_address(sock.family, key.local, port, key.device))
         except OSError as error:

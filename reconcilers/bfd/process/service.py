@@ -104,7 +104,6 @@ class BfdService:
         self._engine = Engine(source.random, random.Random(source.random()).random)  # noqa: S311
         self._shell = Shell(
             self._engine,
-            source.random,
             clock=clock,
             on_change=self._note,
             state_file=self._states,

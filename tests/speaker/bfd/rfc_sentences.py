@@ -418,7 +418,13 @@ RFC_5881: Final[Sections] = {
     "4": [
         ("port 3784", ("test_rfc5881_4_control_packets_are_for_port_3784",)),
         ("source port", ("test_rfc5881_4_a_session_has_one_source_port_from_49152_on",)),
-        ("the same one", ("test_rfc5881_4_a_session_has_one_source_port_from_49152_on",)),
+        (
+            "the same one",
+            (
+                "test_rfc5881_4_a_session_has_one_source_port_from_49152_on",
+                "test_rfc5881_4_the_next_socket_of_a_session_has_the_same_source_port",
+            ),
+        ),
         (
             "BFD's own fields select",
             ("test_rfc5880_6_8_6_your_discriminator_selects_among_the_sessions_of_a_neighbor",),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from random import Random
 
 import pytest
 
@@ -20,23 +19,25 @@ from speaker.bfd.transport import (
     SINGLE_HOP_PORT,
     SOURCE_PORTS,
     sending_socket,
+    source_port,
 )
 from tests.speaker.bfd.build import LEFT, RIGHT, key_of, new_engine
 from tests.speaker.bfd.test_packet import PACKET
 
 FIRST = PACKET._replace(state=State.DOWN, your_discriminator=0)
-random = Random(1).random  # noqa: S311  no secret is made of it
+NUMBER = 0x1234_5678
+"""The discriminator of a session."""
 
 
 @pytest.fixture
 def one_hop() -> Iterator[socket.socket]:
-    with sending_socket(SessionKey("127.0.0.2", "127.0.0.3"), random) as sock:
+    with sending_socket(SessionKey("127.0.0.2", "127.0.0.3"), NUMBER) as sock:
         yield sock
 
 
 @pytest.fixture
 def several_hops() -> Iterator[socket.socket]:
-    with sending_socket(SessionKey("127.0.0.2", "127.0.0.3", multihop=True), random) as sock:
+    with sending_socket(SessionKey("127.0.0.2", "127.0.0.3", multihop=True), NUMBER) as sock:
         yield sock
 
 
@@ -62,10 +63,22 @@ def test_rfc5881_4_a_session_has_one_source_port_from_49152_on(one_hop: socket.s
 
 
 def test_rfc5881_4_each_session_has_a_source_port_of_its_own(one_hop: socket.socket) -> None:
-    # The first port that is tried is the other session's.
-    again = Random(1).random  # noqa: S311  no secret is made of it
-    with sending_socket(SessionKey("127.0.0.4", "127.0.0.3"), again) as other:
-        assert other.getsockname()[1] != one_hop.getsockname()[1]
+    """Also where the first port that is tried is the other session's, and free for this address."""
+    taken = {source_port(one_hop)}
+    for own in ("127.0.0.3", "127.0.0.5"):
+        with sending_socket(SessionKey("127.0.0.4", own), NUMBER, taken) as other:
+            assert source_port(other) not in taken
+
+
+def test_rfc5881_4_the_next_socket_of_a_session_has_the_same_source_port() -> None:
+    """Of an interface that was made anew, or of the process that continues the session."""
+    key = SessionKey("127.0.0.2", "127.0.0.6")
+    with sending_socket(key, NUMBER) as first:
+        port = source_port(first)
+    with sending_socket(key, NUMBER) as second:
+        assert source_port(second) == port
+    with sending_socket(key, NUMBER + 1) as of_another_session:
+        assert source_port(of_another_session) != port
 
 
 def test_rfc5881_4_echo_packets_are_for_port_3785() -> None:
@@ -84,7 +97,7 @@ def test_rfc5881_5_a_packet_of_another_ttl_than_255_is_discarded(ttl: int, key: 
 @pytest.mark.parametrize("address", ["127.0.0.2", "::1"])
 def test_rfc5881_5_packets_have_a_ttl_of_255(address: str) -> None:
     own = "127.0.0.3" if ":" not in address else "::1"
-    with sending_socket(SessionKey(address, own), random) as sock:
+    with sending_socket(SessionKey(address, own), NUMBER) as sock:
         if sock.family == socket.AF_INET:
             assert sock.getsockopt(socket.IPPROTO_IP, socket.IP_TTL) == 255
         else:

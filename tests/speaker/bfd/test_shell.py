@@ -7,7 +7,6 @@ import os
 import socket
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from random import Random
 from typing import Any, cast
 
 import pytest
@@ -30,12 +29,15 @@ ORIGIN = Origin("192.0.2.9", "192.0.2.1", "red", multihop=False, ttl=255)
 class Socket:
     """A socket that is bound to a device, or to none."""
 
-    def __init__(self, device: str) -> None:
-        self.device = device
+    def __init__(self, device: str, discriminator: int, port: int) -> None:
+        self.device, self.discriminator, self.port = device, discriminator, port
         self.sent: list[bytes] = []
         self.closed = False
         self.error: int | None = None
         """What the kernel answers to each packet."""
+
+    def getsockname(self) -> tuple[str, int]:
+        return "192.0.2.1", self.port
 
     def send(self, octets: bytes) -> None:
         if self.error is not None:
@@ -109,9 +111,10 @@ class Node:
         """Whether another process has the port."""
         self.now = 1
 
-        def sending(key: SessionKey, _: object) -> Socket:
+        def sending(key: SessionKey, discriminator: int, taken: Collection[int]) -> Socket:
             self._check(key.device)
-            self.sockets.append(Socket(key.device))
+            assert set(taken) == {each.port for each in self.sockets if not each.closed}
+            self.sockets.append(Socket(key.device, discriminator, 50_000 + len(self.sockets)))
             return self.sockets[-1]
 
         def receiver(
@@ -126,12 +129,10 @@ class Node:
         monkeypatch.setattr(module, "sending_socket", sending)
         monkeypatch.setattr(module, "Receiver", receiver)
         monkeypatch.setattr(module, "device_number", lambda name: self.numbers.get(name, 0))
-        random = Random(1).random  # noqa: S311  no secret is made of it
         self.rests: list[float] = []
         """In seconds."""
         self.shell = Shell(
             new_engine(),
-            random,
             clock=lambda: self.now,
             sleep=self.rests.append,
             state_file=file,
@@ -166,6 +167,22 @@ def test_a_device_that_was_made_anew_has_new_sockets(node: Node) -> None:
     assert node.receivers[0].closed
     node.turn()
     assert node.sockets[1].sent
+    first, second = node.sockets
+    assert first.discriminator == second.discriminator, "by which it has the same source port"
+
+
+def test_the_next_process_has_the_source_port_of_the_session(node: Node, tmp_path: Path) -> None:
+    """It follows from the discriminator."""
+    node.shell.configure({GOOD: Settings()})
+    node.turn()
+    node.shell.close()
+    file = StateFile(tmp_path / "sessions")
+    following = Shell(new_engine(2), clock=lambda: node.now, state_file=file)
+    following.configure({SessionKey("192.0.2.8", "", "red"): Settings(), GOOD: Settings()})
+    first, other, second = node.sockets
+    assert first.discriminator == second.discriminator != other.discriminator
+    following.close()
+    file.close()
 
 
 def test_a_receiver_shares_its_port_with_the_same_family_and_hops(node: Node) -> None:
@@ -370,7 +387,7 @@ def test_neighbors_of_echo_packets_that_cannot_be_looked_up_end_nothing(
         echoes.family, echoes.sock = socket.AF_INET, reading
         monkeypatch.setattr(EchoSocket, "listen", lambda _: None)
         monkeypatch.setattr(module, "neighbors", neighbors)
-        shell = Shell(new_engine(), lambda: 0.5, clock=lambda: node.now, echo_sockets=(echoes,))
+        shell = Shell(new_engine(), clock=lambda: node.now, echo_sockets=(echoes,))
         shell.configure({GOOD: Settings(echo_interval=50_000)})
         shell.links_changed()
         assert shell.echo_error is not None
@@ -385,7 +402,7 @@ def test_neighbors_of_echo_packets_that_cannot_be_looked_up_end_nothing(
 def test_a_name_that_no_device_can_have_is_no_other_device(device: str) -> None:
     """The kernel takes the first 15 octets of a longer one."""
     with pytest.raises(OSError, match="No such device"):
-        transport.sending_socket(SessionKey("192.0.2.9", "", device), lambda: 0.5)
+        transport.sending_socket(SessionKey("192.0.2.9", "", device), 1)
     with pytest.raises(OSError, match="No such device"):
         transport.Receiver(socket.AF_INET, device, multihop=False)
     assert transport.device_number(device) == 0
