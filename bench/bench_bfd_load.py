@@ -1,18 +1,22 @@
 """BFD sessions of one waggle-bfd beside everything that can be wrong on a node: which of them are lost.
 
-In network namespaces of its own, with BIRD, then with FRR's bfdd at the other end, which is scheduled
-before ordinary processes, as it stands for another machine. Meanwhile there are, all at once:
+100 sessions of 50 ms x 3 for two minutes, with BIRD, then with FRR's bfdd at the other end, in network
+namespaces of their own. The other end is scheduled before ordinary processes, as it stands for another
+machine. Meanwhile there are, all at once:
 
 * ``busy``: six processes that compute
-* ``table``: an agent that takes a table of a million routes (`bench.bench_received`), again and again
-* ``objects``: an agent that lists and applies 50,000 objects (`bench.bench_kubernetes`), likewise
+* ``table``: an agent that takes a table of a million routes, all of which it accepts
+  (`bench.bench_received`), again and again
+* ``objects``: an agent that lists 50,000 Services of an API server, and advertises them to a router
+  (`bench.bench_kubernetes`), likewise
 * ``memory``: waggle-bfd is in a control group without free memory, beside processes that fill it and
   read files
 
 Reported are the sessions that were lost at either end, the gaps between the packets that the neighbor
 received, by the kernel's time of their arrival, the longest gap and the lateness by waggle-bfd's own
-account; first with SCHED_FIFO, whose goal is no loss (exit status 1 otherwise), then without. Each load
-has its number of runs; a load that ends of an error was none, and the exit status is 1. As root:
+account; first with SCHED_FIFO, whose goal is no loss (exit status 1 otherwise), then the same without.
+Each load has its number of runs; a load that ends of an error was none, and the exit status is 1. As
+root:
 
 ``python -m bench.bench_bfd_load [--seconds N] [--neighbor NAME] [--load NAME] [--scheduling NAME]``
 """
@@ -47,6 +51,7 @@ from bench.bench_bfd import (
     sniffer,
     stand_for_another_machine,
 )
+from bench.bench_received import ROUTES, write_table
 from reconcilers.bfd.process.process_messages import ProcessStatus, SetSessions, Wanted
 from speaker.bfd.session_values import SessionKey, Settings
 from tests.support.bfd_process import BfdProcess
@@ -60,6 +65,9 @@ FILLED: Final = 400
 """Megabytes of it that a process fills; the rest is soon full of what another one reads."""
 FILE: Final = 1024
 """Megabytes of the file that is read."""
+TABLE: Final = "table"
+"""The file of the routes that the agent takes."""
+SERVICES: Final = 50_000
 NEIGHBORS: Final[dict[str, type[Neighbor]]] = {"bird": Bird, "frr": Frr}
 LOADS: Final = ("busy", "table", "objects", "memory")
 SCHEDULING: Final = ("fifo", "ordinary")
@@ -183,9 +191,10 @@ def commands(load: str, directory: Path) -> list[list[str]]:
         case "busy":
             return [[*PYTHON, "while True: pass"] for _ in range(BUSY)]
         case "table":
-            return [[*module, "bench.bench_received"]]
+            table = str(directory / TABLE)
+            return [[*module, "bench.bench_received", "--accept", "all", "--table", table]]
         case "objects":
-            return [[*module, "bench.bench_kubernetes", "--services", "50000"]]
+            return [[*module, "bench.bench_kubernetes", "--peer", "--services", str(SERVICES)]]
         case _:
             return [
                 [*PYTHON, FILL, str(FILLED)],
@@ -244,6 +253,8 @@ def measure(
         tempfile.TemporaryDirectory(prefix="bench-bfd-") as path,
         contextlib.ExitStack() as stack,
     ):
+        if "table" in loads:
+            write_table(Path(path) / TABLE, ROUTES)
         give_addresses(link, setup)
         neighbor = NEIGHBORS[neighbor_kind](
             link.right, Path(path) / "neighbor", setup, is_neighbor=True

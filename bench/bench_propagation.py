@@ -72,9 +72,9 @@ class SinkProcess:
         answer: dict[str, int] = json.loads(line)
         return answer
 
-    def filled(self, prefixes: int, peers: int) -> dict[str, int]:
+    def filled(self, prefixes: int, peers: int, seconds: float = START_SECONDS) -> dict[str, int]:
         """Wait until so many sessions have so many prefixes each; returns the answer."""
-        give_up = threading.Timer(START_SECONDS, self.process.kill)
+        give_up = threading.Timer(seconds, self.process.kill)
         give_up.start()
         self.send(f"count {prefixes} {peers}")
         try:

@@ -6,7 +6,8 @@ received, and for comparison the third accepts all. CPU seconds are from the
 start of the session until all routes are counted; memory is the largest resident set. The exit status
 is 1 if a goal for 1,000,000 routes is missed.
 
-``python -m bench.bench_received [--routes N]``; ``WAGGLE_PURE=1``: with prefix tables in Python
+``python -m bench.bench_received [--routes N] [--accept WHICH] [--table FILE]``; ``WAGGLE_PURE=1``: with
+prefix tables in Python
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from bench.speed import streams
 from cells.api.client import AgentError, at_socket
 from speaker.rib.prefix_table import FORM
 
+ROUTES = 1_000_000
 ATTRIBUTE_SETS_OF = 17
 """Routes for each attribute set, on average."""
 PORT = 16_179
@@ -158,20 +160,31 @@ def _until_counted(pid: int, api: Path, begin: threading.Event, routes: int) -> 
     raise TimeoutError(f"not all routes after {LIMIT_SECONDS:.0f} s")
 
 
+def _sets(routes: int) -> int:
+    """Return the attribute sets of a table."""
+    return max(routes // ATTRIBUTE_SETS_OF, 1)
+
+
+def write_table(path: Path, routes: int) -> Path:
+    """Write what the router sends."""
+    address = workload.peer_address(0)
+    return streams.table(path, workload.PEER_ASN, address, routes, _sets(routes))
+
+
 def main() -> int:
     """Measure and print; the exit status is 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--routes", type=int, default=1_000_000, metavar="N")
-    routes = parser.parse_args().routes
+    parser.add_argument("--routes", type=int, default=ROUTES, metavar="N")
+    parser.add_argument("--accept", action="append", choices=ACCEPTS, help="default: each")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="written by `write_table`")
+    args = parser.parse_args()
+    routes: int = args.routes
     with tempfile.TemporaryDirectory() as name:
-        sets = max(routes // ATTRIBUTE_SETS_OF, 1)
-        path = Path(name) / "table"
-        streams.table(path, workload.PEER_ASN, workload.peer_address(0), routes, sets)
-        table = path.read_bytes()
-    print(f"{routes} routes, {sets} attribute sets, prefix tables in {FORM}")
+        table = (args.table or write_table(Path(name) / "table", routes)).read_bytes()
+    print(f"{routes} routes, {_sets(routes)} attribute sets, prefix tables in {FORM}")
     missed = False
-    for accepted, accepts in ACCEPTS.items():
-        figures = measure(table, routes, accepts)
+    for accepted in args.accept or ACCEPTS:
+        figures = measure(table, routes, ACCEPTS[accepted])
         goals = GOALS.get((FORM, accepted))
         is_missed = goals is not None and any(map(gt, figures, goals))
         missed = missed or is_missed
