@@ -10,8 +10,13 @@ import enum
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from reactivex import Observable
+    from reactivex.subject import Subject
 
 MAX_MESSAGE = 512
 """Characters kept of a message, which may contain text of a peer or a file."""
@@ -37,13 +42,32 @@ class Status(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class HealthChanges:
     """Numbers of changes in a whole tree: equal ones are the same state."""
 
-    __slots__ = ("levels", "reports")
+    __slots__ = ("_of_levels", "levels", "reports")
 
     def __init__(self) -> None:
         self.levels = 0
         """Of levels, and of scopes that come and go."""
         self.reports = 0
         """Of levels and messages."""
+        self._of_levels: Subject[int] | None = None
+
+    @property
+    def of_levels(self) -> Observable[int]:
+        """Emits ``levels`` after each change of it; messages change with the work, and emit nothing."""
+        # Importing reactivex takes longer than all of this package; most programs only report.
+        from reactivex.subject import Subject
+
+        from resources.streams import isolated
+
+        if self._of_levels is None:
+            self._of_levels = Subject()
+        return isolated(self._of_levels)
+
+    def level_changed(self) -> None:
+        """Count a change of a level, after it."""
+        self.levels += 1
+        if self._of_levels is not None:
+            self._of_levels.on_next(self.levels)
 
 
 class Health:
@@ -97,7 +121,7 @@ class Health:
         self._children.clear()
         self._status = None
         self.changes.reports += 1
-        self.changes.levels += 1
+        self.changes.level_changed()
 
     @property
     def status(self) -> Status | None:
@@ -125,9 +149,10 @@ class Health:
         if old is not None and (old.level, old.message) == (level, message):
             return
         self.changes.reports += 1
-        self.changes.levels += old is None or old.level is not level
         now = datetime.fromtimestamp(self._clock(), UTC)
         self._status = Status(path=self.path, level=level, message=message, time=now)
+        if old is None or old.level is not level:
+            self.changes.level_changed()
 
 
 class HealthTree(Health):

@@ -1,7 +1,8 @@
 """``/v1/live``: which views have changed; the page reads them again.
 
-An event once a second at most; where routes change all the time, and no session does, every eight
-seconds: a reading costs an agent as much as a change.
+An event a second after the first change, with what follows from it. Where routes change all the time,
+and no session does, every eight seconds: a reading costs an agent as much as a change. The stream
+sleeps until then, and no change of routes wakes it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from reconcilers.tables import IntentTables
 from statedb import Database
 
 LEAST_SECONDS: Final = 1.0
+"""From a change to its event."""
 BUSY_SECONDS: Final = 8.0
 """Between two events of routes and history alone."""
 MOST_SECONDS: Final = 10.0
@@ -63,34 +65,35 @@ def live_stream(
         )
 
     async def follow() -> AsyncGenerator[Sequence[LiveItem]]:
-        observables: list[Observable[Any]] = [
+        of_state: list[Observable[Any]] = [
             sessions.table.observable,
-            intent.routes.observable,
+            intent.problems.observable,
             intent.bfd_sessions.observable,
+            health.changes.of_levels,
         ]
+        of_all = [*of_state, intent.routes.observable]
         if log is not None:
-            observables.append(log.added)
-        before: LiveItem | None = None
+            of_all.append(log.added)
         clock = asyncio.get_running_loop().time
-        busy_until = float("-inf")
-        while True:
-            if before == now():
-                # Not while it sleeps: that would be several calls for each change.
-                with Signal(*observables) as signal:
-                    await signal.wait()  # a signal begins raised
-                    await signal.wait(at_most=MOST_SECONDS)
-            # What follows from a change, and is in the history soon after, is one event with it.
-            await asyncio.sleep(LEAST_SECONDS if before is not None else 0)
-            present = now()
-            while before is not None and present.state == before.state:
-                if present == before or clock() >= busy_until:
-                    break
+        with Signal(*of_state) as state_signal:
+            before, busy = now(), False
+            yield [before]
+            while True:
+                began = clock()
+                rested_at = began + BUSY_SECONDS - LEAST_SECONDS
+                while busy and clock() < rested_at and now().state == before.state:
+                    await state_signal.wait(at_most=rested_at - clock())
+                if now() == before:
+                    # Not before: each change of routes would be several calls.
+                    with Signal(*of_all) as signal:
+                        await signal.wait()  # a signal begins raised
+                        await signal.wait(at_most=began + MOST_SECONDS - clock())
+                # What follows from a change, and is in the history soon after, is one event with it.
                 await asyncio.sleep(LEAST_SECONDS)
                 present = now()
-            yield [] if present == before else [present]
-            if before is not None:
-                busy_until = clock() + BUSY_SECONDS
-            before = present
+                busy = present != before
+                yield [present] if busy else []
+                before = present
 
     def read(_: Query) -> AsyncGenerator[Sequence[LiveItem]]:
         return follow()

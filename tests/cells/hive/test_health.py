@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cells.hive import Health, Level, Readiness
+from cells.hive import Health, HealthTree, Level, Readiness
 
 
 def test_scopes_nest_and_report_parents_first() -> None:
@@ -49,6 +49,22 @@ def test_a_removed_scope_is_deleted_and_may_be_created_again() -> None:
     health.scope("tor-1").ok()
     old.remove()
     assert [s.level for s in health.report()] == [Level.OK]
+
+
+def test_levels_that_change_are_emitted_and_messages_are_not() -> None:
+    tree = HealthTree()
+    emitted: list[tuple[int, list[Level]]] = []
+    tree.changes.of_levels.subscribe(
+        lambda number: emitted.append((number, [status.level for status in tree.report()]))
+    )
+    scope = tree.scope("apply")
+    scope.ok("1 object")
+    scope.ok("2 objects")
+    scope.degraded("refused")
+    scope.degraded("timed out")
+    scope.remove()
+    assert emitted == [(1, [Level.OK]), (2, [Level.DEGRADED]), (3, [])]
+    assert tree.changes.levels == 3
 
 
 def test_messages_are_capped() -> None:

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import patch
 
+import pytest
 from msgspec.structs import replace
 
 from cells.api.history import HistoryItem
@@ -17,7 +19,7 @@ from cells.history.log import HistoryLog
 from cells.hive import HealthTree
 from cells.page.live import BUSY_SECONDS, LEAST_SECONDS, MOST_SECONDS, LiveItem, live_stream
 from reconcilers.bfd_session import BfdSession
-from reconcilers.model import Attributes, Route
+from reconcilers.model import Attributes, Problem, Route
 from reconcilers.tables import IntentTables
 from speaker.nlri import prefix_to_wire
 from statedb import Database, Index
@@ -53,6 +55,10 @@ class Stand:
             row = BfdSession(instance="main", peer="tor-1", state=state)
             self.intent.bfd_sessions.upsert(txn, row)
 
+    def problem(self) -> None:
+        with self.db.write(self.intent.problems) as txn:
+            self.intent.problems.upsert(txn, Problem((), "spec", "is wrong"))
+
     def entry(self) -> None:
         assert self.log is not None
         now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -70,6 +76,21 @@ def following(scenario: Callable[[Stand, Stream], Awaitable[None]], **options: b
 
 def now() -> float:
     return asyncio.get_running_loop().time()
+
+
+CHANGES_OF_THE_HEAD: dict[str, Callable[[Stand], None]] = {
+    "a session": lambda stand: stand.session("tor-1"),
+    "a BFD session": lambda stand: stand.bfd("Down"),
+    "a problem": lambda stand: stand.problem(),
+    "a level of health": lambda stand: stand.health.scope("kernel").degraded("ill"),
+}
+of_the_head = pytest.mark.parametrize("what", CHANGES_OF_THE_HEAD)
+
+
+async def enter_all_the_time(stand: Stand) -> None:
+    while True:
+        stand.entry()
+        await asyncio.sleep(0.1)
 
 
 def test_the_path_is_that_which_the_page_reads() -> None:
@@ -166,37 +187,78 @@ def test_an_agent_without_a_history_has_no_revision_of_it() -> None:
 def test_routes_that_change_all_the_time_are_an_event_every_few_seconds() -> None:
     async def scenario(stand: Stand, stream: Stream) -> None:
         times: list[float] = []
-
-        async def change() -> None:
-            while True:
-                stand.entry()
-                await asyncio.sleep(0.1)
-
-        changes = asyncio.create_task(change())
+        changes = asyncio.create_task(enter_all_the_time(stand))
         while len(times) < 6:
             if await anext(stream):
                 times.append(now())
         changes.cancel()
         # The second one follows the reading of a page that is opened.
         pauses = [after - before for before, after in pairwise(times[1:])]
-        assert all(BUSY_SECONDS <= pause <= BUSY_SECONDS + 2 * LEAST_SECONDS for pause in pauses)
+        assert pauses == pytest.approx([BUSY_SECONDS] * 4)
 
     following(scenario)
 
 
-def test_a_session_that_changes_meanwhile_is_an_event_within_two_seconds() -> None:
+def test_between_two_events_the_stream_sleeps_while_routes_change() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        changes = asyncio.create_task(enter_all_the_time(stand))
+        for _ in range(3):
+            assert await anext(stream)
+        with patch.object(stand.db, "snapshot", wraps=stand.db.snapshot) as readings:
+            assert await anext(stream)
+        changes.cancel()
+        assert readings.call_count <= BUSY_SECONDS / 2
+
+    following(scenario)
+
+
+@of_the_head
+def test_a_change_of_the_head_meanwhile_is_an_event_a_second_later(what: str) -> None:
     async def scenario(stand: Stand, stream: Stream) -> None:
         for _ in range(2):
             stand.entry()
-            await anext(stream)
+            (before,) = await anext(stream)
         stand.entry()
         waiting = asyncio.ensure_future(anext(stream))
-        await asyncio.sleep(LEAST_SECONDS + 0.5)
+        await asyncio.sleep(2.5)
         assert not waiting.done()
-        stand.session("tor-1")
-        before = now()
-        assert len(await waiting) == 1
-        assert now() - before <= 2 * LEAST_SECONDS
+        CHANGES_OF_THE_HEAD[what](stand)
+        began = now()
+        (after,) = await waiting
+        assert now() - began == pytest.approx(LEAST_SECONDS)
+        assert (after.state, after.history) == (before.state + 1, before.history + 1)
+
+    following(scenario)
+
+
+@of_the_head
+def test_a_change_of_the_head_alone_is_an_event_a_second_later(what: str) -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        (before,) = await anext(stream)
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(2.5)
+        assert not waiting.done()
+        CHANGES_OF_THE_HEAD[what](stand)
+        began = now()
+        (after,) = await waiting
+        assert now() - began == pytest.approx(LEAST_SECONDS)
+        assert after.state > before.state
+
+    following(scenario)
+
+
+def test_the_first_change_after_an_idle_time_is_an_event_a_second_later() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        await anext(stream)
+        stand.entry()
+        assert await anext(stream)
+        assert await anext(stream) == []
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(2.5)
+        stand.entry()
+        began = now()
+        assert await waiting
+        assert now() - began == pytest.approx(LEAST_SECONDS)
 
     following(scenario)
 
@@ -222,12 +284,13 @@ def test_texts_of_health_that_change_with_the_work_are_no_event_of_their_own() -
             while len(times) < 5:
                 if await anext(stream):
                     times.append(now())
-            assert min(b - a for a, b in pairwise(times[1:])) >= BUSY_SECONDS
+            pauses = [after - before for before, after in pairwise(times[1:])]
+            assert pauses == pytest.approx([BUSY_SECONDS] * 3)
             scope.degraded("ill")
             changing.cancel()
             began = now()
             assert await anext(stream)
-            assert now() - began <= 2 * LEAST_SECONDS
+            assert now() - began == pytest.approx(LEAST_SECONDS)
         finally:
             changing.cancel()
 
