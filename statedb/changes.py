@@ -98,6 +98,8 @@ class ChangeLog:
 
     def trim(self, at_most: int | None = None) -> bool:
         """Remove the entries that every iterator has seen, or some; returns whether all are removed."""
+        if not self._entries:
+            return True
         with self._lock:
             seen = min(map(_seen, self._followers), default=None)
             if seen is None:
@@ -197,7 +199,9 @@ class ChangeIterator(Generic[T]):
 
     def release(self, size: int = SLICE) -> Generator[None, None, None]:
         """Release the changes that `read` has returned, in slices."""
-        self.seen = max(self.seen, self._read)
+        if self._read <= self.seen:
+            return
+        self.seen = self._read
         while not self._log.trim(size):
             yield
 

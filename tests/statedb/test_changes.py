@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+from unittest.mock import patch
 
 from statedb import ChangeIterator, Database
 from tests.statedb.rows import Row, put, rows_table
@@ -214,3 +215,20 @@ def test_changes_of_slices_that_are_given_up_come_again() -> None:
             next(slices)
         slices.close()
         assert len(_changes(iterator, db)) == 9
+
+
+def test_without_new_changes_the_log_is_not_searched_for_what_all_have_seen() -> None:
+    """A round reads all of its tables, of which most have not changed."""
+    db = Database()
+    table = rows_table(db)
+    put(db, table, A)
+    reader, behind = table.changes(db), table.changes(db)
+    assert [_changes(of, db) for of in (reader, behind)] == [[("a", False)]] * 2
+    put(db, table, B)
+    assert _changes(reader, db) == [("b", False)]
+    with patch.object(table.log, "trim", wraps=table.log.trim) as trim:
+        assert list(reader.slices(db.snapshot())) == []
+        assert not trim.called
+        assert list(behind.slices(db.snapshot())) != []
+        assert trim.called
+    assert len(table.log) == 0
