@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,17 +64,20 @@ def peer_item(node: str, status: PeerStatus, bfd: str | None = None) -> dict[str
     return item
 
 
-def peer_count_item(node: str, counts: PeerCounts) -> PeerCountItem:
-    """Translate the counts of a session."""
-    return PeerCountItem(
-        node=node,
-        instance=counts.instance,
-        name=counts.name,
-        routes_received=counts.received,
-        routes_advertised=counts.advertised,
-        updates_received=counts.updates_received,
-        updates_sent=counts.updates_sent,
-    )
+def peer_count_items(node: str, sessions: Iterable[PeerCounts]) -> list[PeerCountItem]:
+    """Translate the counts of sessions."""
+    return [
+        PeerCountItem(
+            node=node,
+            instance=counts.instance,
+            name=counts.name,
+            routes_received=counts.received,
+            routes_advertised=counts.advertised,
+            updates_received=counts.updates_received,
+            updates_sent=counts.updates_sent,
+        )
+        for counts in sessions
+    ]
 
 
 def collector_item(node: str, status: CollectorStatus) -> dict[str, Any]:

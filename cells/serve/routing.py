@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from cells.api.model import PeerCountItem, RouteItem
 from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
 from cells.hive import suggestion
-from cells.serve.items import peer_count_item, peer_item, received_item, route_item
+from cells.serve.items import peer_count_items, peer_item, received_item, route_item
 from speaker.api import (
     PeerStatus,
     PrefixFilter,
@@ -122,8 +122,7 @@ class SpeakerRouting:
 
     def peer_counts(self) -> list[PeerCountItem]:
         """Return the counts of all sessions, by instance and name."""
-        node = self.node
-        return [peer_count_item(node, counts) for counts in self._speaker.peer_counts()]
+        return peer_count_items(self.node, self._speaker.peer_counts())
 
     def sessions(self, peer: str | None, instance: str | None) -> list[PeerStatus]:
         """Return the status of the sessions that match."""

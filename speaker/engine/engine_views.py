@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
 
 from speaker.api import InstanceStatus, PeerCounts, PeerStatus, Routes
 from speaker.engine import views
@@ -11,10 +10,7 @@ from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.instance import Instance
 from speaker.nlri import Family
 from speaker.peer.engine_context import EngineContext
-from speaker.peer.peer import Peer
 from speaker.rib.local_routes import LOCAL
-
-ViewT = TypeVar("ViewT")
 
 
 class EngineViews:
@@ -37,18 +33,19 @@ class EngineViews:
     def peers(self, now: float) -> Iterator[PeerStatus]:
         """Iterate over all sessions, by instance and name."""
         self._context.now = now
-        return self._of_peers(views.peer_status)
+        return self._statuses()
 
-    def peer_counts(self) -> Iterator[PeerCounts]:
-        """Iterate over the counts of all sessions, in the same order."""
-        return self._of_peers(views.peer_counts)
-
-    def _of_peers(self, view: Callable[[Instance, Peer], ViewT]) -> Iterator[ViewT]:
+    def _statuses(self) -> Iterator[PeerStatus]:
         for _, instance in sorted(self._instances.items()):
             for name, peer in sorted(instance.peers.items()):
                 # A reader in slices gives peers the time to be removed.
                 if instance.peers.get(name) is peer:
-                    yield view(instance, peer)
+                    yield views.peer_status(instance, peer)
+
+    def peer_counts(self) -> list[PeerCounts]:
+        """Return the counts of all sessions, in the same order."""
+        instances = sorted(self._instances.items())
+        return [counts for _, instance in instances for counts in views.peer_counts(instance)]
 
     def instances(self) -> Iterator[InstanceStatus]:
         """Iterate over all instances, by name."""

@@ -318,7 +318,7 @@ class Speaker(ConfigurationReads):
 
     def peer_counts(self) -> Sequence[PeerCounts]:
         """See `speaker.api.SpeakerPort`."""
-        return list(self._engine.views.peer_counts())
+        return self._engine.views.peer_counts()
 
     def _statuses(self) -> Iterator[PeerStatus]:
         now = self._inputs.now()

@@ -153,7 +153,7 @@ class EngineSpeaker(ConfigurationReads):
         yield self.peers()
 
     def peer_counts(self) -> Sequence[PeerCounts]:
-        return list(self.host.engine.views.peer_counts())
+        return self.host.engine.views.peer_counts()
 
     def instances(self) -> Sequence[InstanceStatus]:
         return list(self.host.engine.views.instances())

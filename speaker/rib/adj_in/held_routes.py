@@ -106,7 +106,7 @@ class HeldRoutes:
 
     def received(self, family: Family) -> int:
         """Return the number of received routes: held, or counted only."""
-        return self.held(family) + self.counted(family)
+        return self.held(family) + len(self._counted.get(family, ()))
 
     def held(self, family: Family) -> int:
         """Return the number of held routes."""

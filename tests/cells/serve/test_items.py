@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from cells.api.model import FamilyCount, PeerCountItem
-from cells.serve.items import INTERNAL, collector_item, peer_count_item, peer_item
+from cells.serve.items import INTERNAL, collector_item, peer_count_items, peer_item
 from speaker.api import CollectorStatus, FamilyStatus, MessageCounts, PeerCounts, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
@@ -155,8 +155,8 @@ def test_the_counts_of_a_session_are_without_those_that_only_an_established_one_
     )
     members = {"node": "n", "instance": "i", "name": "tor-1"}
     members |= {"updatesReceived": 0, "updatesSent": 2}  # type: ignore[dict-item]
-    up = peer_count_item("n", counts)
+    without = replace(counts, received=None, advertised=None)
+    up, down = peer_count_items("n", [counts, without])
     assert msgspec.to_builtins(up) == members | {"routesReceived": 0, "routesAdvertised": 7}
-    down = peer_count_item("n", replace(counts, received=None, advertised=None))
     assert msgspec.to_builtins(down) == members
     assert isinstance(up, PeerCountItem)

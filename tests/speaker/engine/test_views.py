@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Iterable
+from types import FrameType
 
 import pytest
 
@@ -254,8 +257,27 @@ def test_the_counts_of_a_session_are_the_sums_of_its_status(options: dict[str, o
         )
 
     views = hub.engine.views
-    counts = list(views.peer_counts())
+    counts = views.peer_counts()
     assert counts == [sums(status) for status in views.peers(hub.network.now)]
     by_name = {item.name: (item.received, item.advertised) for item in counts}
     assert by_name["absent"] == (None, None)
     assert all(by_name["leaf0"]), "it has sent routes, and is sent some"
+
+
+def test_the_counts_of_a_session_take_three_calls_for_each_family() -> None:
+    hub = lab()
+    called: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        called[frame.f_code.co_qualname] += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        of_sessions = hub.engine.views.peer_counts()
+    finally:
+        sys.setprofile(before)
+    assert all(item.advertised is not None for item in of_sessions)
+    families = sum(len(of.families) for of in hub.engine.views.peers(hub.network.now))
+    assert max(called.values()) == families > len(of_sessions)
+    assert [number for number in called.values() if number > 1] == [families] * 3
