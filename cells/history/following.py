@@ -275,7 +275,9 @@ def _time_of(commits: Times, revision: int) -> float:
 
 
 def _apart(commits: Times, revision: int, following: int) -> bool:
-    return _time_of(commits, following) - _time_of(commits, revision) >= SETTLE_SECONDS
+    at = bisect_left(commits, (revision,))  # as `_time_of`, twice
+    later = bisect_left(commits, (following,), lo=at)
+    return commits[later][1] - commits[at][1] >= SETTLE_SECONDS
 
 
 def counted(kind: str, number: int) -> HistoryItem:

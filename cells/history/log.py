@@ -67,7 +67,9 @@ class HistoryLog:
         message = item.message
         if message is not None and len(message) > MOST_OF_A_MESSAGE:
             item = replace(item, message=f"{message[: MOST_OF_A_MESSAGE - 3]}...")
-        self._added.on_next(self._add(item, self.node))
+        item = self._add(item, self.node)
+        if self._added.observers:
+            self._added.on_next(item)
 
     def restore(self, items: Iterable[HistoryItem]) -> None:
         """Add the entries of an earlier process, the oldest first, before its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from ipaddress import IPv4Network
 
 import msgspec
@@ -128,3 +129,30 @@ def test_within_a_list_a_secret_is_withheld_and_other_values_are_texts() -> None
     after = {"keys": [Key(value=SecretValue(b"hunter1"), network=IPv4Network("192.0.2.0/24"))]}
     found = texts({}, after)["keys"][1]
     assert found == '[{"value":"***","network":"192.0.2.0/24"}]'
+
+
+def test_what_is_equal_in_an_object_that_is_read_again_costs_few_calls() -> None:
+    """A manifest is decoded whole: of a changed field all lists and mappings are other objects."""
+
+    def read(port: int) -> Thing:
+        labels = {str(number): "x" for number in range(8)}
+        return thing(
+            Spec(host_port=port, peers=tuple(labels)), labels=labels, annotations={**labels}
+        )
+
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    objects = read(1), read(2)
+    finish(differences(*objects))  # the names of the fields are found out
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        changed = finish(differences(*objects))
+    finally:
+        sys.setprofile(before)
+    assert [of.field for of in changed] == ["spec.hostPort"]
+    assert calls < 20
