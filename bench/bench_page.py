@@ -4,14 +4,14 @@ Agents of the same manifests run at once, each with its sinks, and a round chang
 of them (`bench.bench_tracing`): a busy machine slows all alike. The page is read as a browser does: the
 stream of revisions; the open view, the last changes or the counts of the sessions, after an event with
 another revision of it; the head of the page, which has the status with the sessions, where its revision
-differs and every 30 seconds.
+differs and every two minutes; the process, and the counts in the view of sessions, every 30 seconds.
 
 Printed are the median time from the file to all sessions, and the processor time of the agent for a
 change, with the readings of the page: the median and the mean, and the ratio of each to the agent
 without. The median of pairs decides: a pair is the processor time of two agents in the same block of
-rounds, as the speed of a shared machine drifts. A block takes four seconds, in which the page has
-several readings: in single rounds it has none, as it reads once a second at most, and their median
-would be without them. What is rarer than a block is in the mean alone: the head every 30 seconds.
+rounds, as the speed of a shared machine drifts. A block takes four seconds, and the page reads every
+eight while routes change all the time, in every other block. Of single rounds few have a reading: their
+median would be without one. What is rarer is in the mean alone: the process, and the head.
 
 ``python -m bench.bench_page [--rounds N] [--peers N] [--services N] [--view changes|sessions]``
 """
@@ -41,9 +41,11 @@ OFF = ("--history-entries", "0", "--disable-cell", "page")
 HISTORY = ("--disable-cell", "page")
 ON = ("--page-address", str(PORT))
 VARIANTS = {"off": OFF, "off, once more": OFF, "history": HISTORY, "history and a page": ON}
-HEAD = ("/v1/status", "/v1/process")
+PROCESS = ("/v1/process",)
+HEAD = ("/v1/status", *PROCESS)
 CHANGES = ("/v1/history?limit=200",)
-HEAD_SECONDS = 30.0
+PROCESS_SECONDS = 30.0
+HEAD_SECONDS = 120.0
 COUNTS = ("/v1/peer-counts",)
 VIEWS = ("changes", "sessions")
 
@@ -88,7 +90,7 @@ def one_page(view: str = "changes") -> Iterator[Counter[str]]:
 
     def follow() -> None:
         before: dict[str, int] = {}
-        head_at = 0.0
+        head_at = process_at = float("-inf")
         while line := answer.readline():
             if not line.startswith(b"data: "):
                 continue
@@ -98,11 +100,16 @@ def one_page(view: str = "changes") -> Iterator[Counter[str]]:
             readings["events"] += 1
             if view == "changes" and "history" in differing:
                 read("changes", CHANGES)
-            if "state" in differing or time.monotonic() - head_at > HEAD_SECONDS:
-                head_at = time.monotonic()
+            now = time.monotonic()
+            if "state" in differing or now - head_at > HEAD_SECONDS:
+                head_at = now
                 read("head", HEAD)
-            elif view == "sessions" and "routes" in differing:
+                continue
+            if view == "sessions" and "routes" in differing:
                 read("counts", COUNTS)
+            if now - process_at > PROCESS_SECONDS:
+                process_at = now
+                read("process", (*PROCESS, *COUNTS) if view == "sessions" else PROCESS)
 
     def read(part: str, paths: Sequence[str]) -> None:
         for path in paths:

@@ -4,16 +4,17 @@
 (() => {
   const LIMIT = 500, CHANGES_LIMIT = 200;
   const $ = (selector, within = document) => within.querySelector(selector);
-  // Milliseconds after a change elsewhere until the head is read again, for CPU, memory, ages, and what has no revision.
-  const HEAD_PERIOD = 30000;
+  // Milliseconds after a change elsewhere until what has no revision is read again: the process with the numbers and ages
+  // of sessions, and the whole head, which costs the agent as much as two changes.
+  const PROCESS_PERIOD = 30000, HEAD_PERIOD = 120000;
   // The revisions of the stream with which a view is read again; "state" is that of the head.
   const READ_WITH = {
     sessions: ["state", "routes"], routes: ["routes"], explain: ["state", "routes", "history"],
     changes: ["history"], health: ["health"],
   };
-  const ALL = { head: true, view: true };
+  const ALL = { head: true, process: true, view: true };
   const state = { view: "sessions", sessions: [], nodes: new Set(), newest: new Map(), revisions: {}, ready: false,
-    errors: { head: [], view: [] } };
+    errors: { head: [], process: [], view: [] } };
   const NONE = "\u2013";
 
   async function read(path, query = {}) {
@@ -305,7 +306,11 @@
     summary.replaceChildren(...parts);
     $("#node").textContent = items.length === 1 ? items[0].node : "Waggle";
     document.title = `${items.length === 1 ? items[0].node : "cluster"} \u2013 Waggle`;
-    const own = (await read("/v1/process")).items;
+    return answer;
+  }
+
+  async function process() {
+    const answer = await read("/v1/process"), own = answer.items;
     $("#process").textContent = own.length === 1
       ? `${own[0].version}, up ${age(own[0].startTime)}, ${octets(own[0].residentOctets)}, ${own[0].cpuSeconds.toFixed(1)} s of CPU` : "";
     return answer;
@@ -332,21 +337,22 @@
   }
 
   let running = null;
-  let due = { head: false, view: false };
+  let due = {};
   // One reading at a time; what changes meanwhile is read by the next one.
   function refresh(parts = ALL) {
-    due = { head: due.head || parts.head, view: due.view || parts.view };
+    for (const part of Object.keys(ALL)) { due[part] ||= parts[part]; }
     document.body.ariaBusy = "true";
     running ??= readings().finally(() => { running = null; document.body.ariaBusy = "false"; });
     return running;
   }
 
   async function readings() {
-    while (due.head || due.view) {
+    while (Object.values(due).some(Boolean)) {
       const parts = due;
-      due = { head: false, view: false };
+      due = {};
+      parts.process ||= parts.head;
       parts.view ||= parts.head && state.view === "sessions"; // which is made of the head
-      for (const [part, reading] of [["head", overview], ["view", views[state.view]]]) {
+      for (const [part, reading] of [["head", overview], ["process", process], ["view", views[state.view]]]) {
         if (!parts[part]) { continue; }
         try {
           const answer = await reading(parts);
@@ -356,7 +362,7 @@
           if (part === "head") { state.ready = false; } // the next event has it read again
         }
       }
-      report([...new Set([...state.errors.head, ...state.errors.view])].slice(0, 8));
+      report([...new Set(Object.values(state.errors).flat())].slice(0, 8));
       document.body.dataset.read = String(Number(document.body.dataset.read ?? 0) + 1);
     }
   }
@@ -369,12 +375,18 @@
     return { head: !state.ready || differs("state"), view: READ_WITH[state.view].some(differs) };
   }
 
-  let headTimer = null;
+  const timers = {};
+  function later(name, parts, period) {
+    timers[name] ??= setTimeout(() => { timers[name] = null; refresh(parts()); }, period);
+  }
+
   function changed(revisions) {
     const parts = outdated(revisions);
     if (document.hidden) { state.stale = true; return; }
     if (parts.head || parts.view) { refresh(parts); }
-    if (!parts.head) { headTimer ??= setTimeout(() => { headTimer = null; refresh({ head: true, view: false }); }, HEAD_PERIOD); }
+    if (parts.head) { return; }
+    later("process", () => ({ process: true, view: state.view === "sessions" }), PROCESS_PERIOD);
+    later("head", () => ({ head: true }), HEAD_PERIOD);
   }
 
   function show() {

@@ -344,6 +344,30 @@ def test_sessions_that_have_not_changed_are_read_for_their_counts_alone(
         assert tab.reported == []
 
 
+def test_after_a_change_the_process_is_read_in_half_a_minute_and_the_head_in_two(
+    browser: Any,  # noqa: ANN401
+) -> None:
+    with page(resources()) as served:
+        tab = Tab(browser, served)
+        tab.page.clock.install(time=NOW)
+        events = ({"state": 1, "routes": 1}, {"state": 1, "routes": 2})
+        assert list(followed(tab, served, "sessions", events))[1] == ["peer-counts"]
+        urls: list[str] = []
+        tab.page.on("request", lambda request: urls.append(request.url))
+
+        def read_after(seconds: int) -> list[str]:
+            urls.clear()
+            tab.page.clock.run_for(seconds * 1000)
+            tab.page.wait_for_function("() => document.body.ariaBusy === 'false'")
+            return [re.sub(r"\?.*", "", url.partition("/v1/")[2]) for url in urls]
+
+        assert read_after(29) == []
+        assert read_after(1) == ["process", "peer-counts"]
+        assert read_after(89) == []
+        assert read_after(1) == ["status", "process"]
+        assert tab.reported == []
+
+
 def test_of_several_nodes_each_has_its_part_of_the_rows_and_its_own_new_ones(
     browser: Any,  # noqa: ANN401
 ) -> None:
