@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest
+from xdist.remote import Producer
 
 from cells.api import client
 from cells.hive import capabilities
-from tests.support import builds, examples, gobgp, helm, jaeger, netns
+from tests.support import builds, examples, gobgp, helm, jaeger, netns, workers
 from tests.support.background_loop import open_connections
 from tests.support.interop_page import InteropPage
 from tests.support.kubernetes import assets
@@ -157,10 +158,18 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 10, 10)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of the chart, with Jaeger and a new GoBGP last: these may be built meanwhile."""
-    for marker in ("helm", "jaeger", "gobgp"):
-        items.sort(key=lambda item, marker=marker: item.get_closest_marker(marker) is not None)  # type: ignore[misc]
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have tests late whose programs may be built meanwhile; what waits before what computes."""
+    if hasattr(config, "workerinput"):
+        items[:] = workers.in_order(items)
+    else:
+        items.sort(key=workers.late)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> workers.SideBySide | None:
+    """Return the schedule of ``make test``."""
+    return workers.SideBySide(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
