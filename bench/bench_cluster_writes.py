@@ -218,7 +218,7 @@ def main() -> int:
         try:
             written = run(server, Path(name), args.agents, args.nodes, args.minutes)
         finally:
-            server.stop()
+            server.end()
     total = sum(written.values())
     for what, number in written.most_common():
         print(f"{number:6} {what}")
