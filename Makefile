@@ -72,8 +72,8 @@ compiled: $(VENV)/.installed-dev  ## the hot path of the speaker and of Services
 test-compiled: compiled  ## the tests of what is compiled, with it as C (tests/support/compiled_form.py: the tests that cannot)
 	@$(BIN)/python -m pytest -p tests.support.compiled_form -o "pythonpath=build/compiled build/compiled/cmd . cmd" tests/speaker tests/statedb tests/resources tests/reconcilers $(PARALLEL) $(ARGS)
 
-test-pure: $(VENV)/.installed-dev  ## the speaker's tests, with prefix tables in Python
-	@WAGGLE_PURE=1 $(BIN)/python -m pytest tests/speaker $(PARALLEL) $(ARGS)
+test-pure: $(VENV)/.installed-dev  ## the speaker's tests that use a prefix table, with tables in Python
+	@tests=$$($(BIN)/python -m tests.support.table_tests) && WAGGLE_PURE=1 $(BIN)/python -m pytest $$tests $(PARALLEL) $(ARGS)
 
 TABLE_OPERATIONS ?= 1000000
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
