@@ -19,7 +19,8 @@ ODD = {
 }
 COMMANDS = (
     *("peers", "status", "routes", "routes received", "explain", "explain --all", "history"),
-    *("events", "metrics", "reconcilers", "bfd", "log", "trace 10.0.0.0/8", "top --count 1"),
+    *("events", "metrics", "reconcilers", "bfd", "log", "trace 10.0.0.0/8"),
+    "top --interval 0.01 --count 1",
     *("verify", "routes kernel", "routes 10.0.0.0/8", "peers clear tor", "router peers"),
     *("watch services", "antrea policy", "doctor", "history --watch"),
 )

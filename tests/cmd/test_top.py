@@ -174,7 +174,7 @@ def test_an_unknown_peer_ends_it_with_the_nearest_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with agent_with_a_session(tmp_path) as socket:
-        words = ["top", "--count", "1", "--socket", socket, "--peer", "tor-2"]
+        words = ["top", "--interval", "0.01", "--count", "1", "--socket", socket, "--peer", "tor-2"]
         assert main(words) == output.EXIT_NOT_FOUND
     printed = capsys.readouterr()
     assert printed.out == ""
