@@ -58,6 +58,9 @@ def pytest_collection(session: pytest.Session) -> None:
     """Have each worker import a share of the test files first: each is compiled by one of them."""
     config, root = session.config, session.config.rootpath
     worker = getattr(config, "workerinput", None)
+    if config.getoption("dist", "no") == "no":
+        # Until `pytest_collection_finish`: hardly anything of it is garbage.
+        gc.disable()
     if worker is None or config.args != config.getini("testpaths"):
         return
     files = sorted(root.glob("tests/**/test_*.py"))
@@ -156,6 +159,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
