@@ -28,6 +28,7 @@ from tests.support.ports import free_port
 from tests.support.wait import NotReadyError, eventually
 
 START_SECONDS = 120.0
+STOP_SECONDS = 3.0
 SECONDS = 60.0
 """Timeout of a request."""
 BUSY_ATTEMPTS = 60
@@ -124,8 +125,8 @@ class KubeApiServer:
         self.kubeconfig.write_text(json.dumps(self._access()))
 
     def stop_server(self) -> None:
-        """Stop the API server; etcd goes on, with all objects."""
-        self._server.stop(timeout=20)
+        """Stop the API server, killed while watches keep it; etcd goes on, with all objects."""
+        self._server.stop(timeout=STOP_SECONDS)
 
     def crash_server(self) -> None:
         """Kill the API server; etcd goes on, with all objects."""
