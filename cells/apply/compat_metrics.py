@@ -8,6 +8,7 @@ from functools import partial
 from cells.apply.configuration_metrics import ConfigurationMetrics
 from cells.apply.loop import ApplyLog, ApplyLoop
 from cells.hive import Group
+from cells.intent.cell import IntentLoop
 from cells.observability.compat_metrics import durations, translated
 from cells.observability.exposition import Collected
 from cells.observability.metrics import Metrics
@@ -30,6 +31,7 @@ class CompatCollector:
         speaker: SpeakerPort,
         node: ThisNode,
         dialects: Group[Dialect],
+        loop: IntentLoop,
         apply: ApplyLoop,
         log: ApplyLog,
         configuration: ConfigurationMetrics,
@@ -41,6 +43,7 @@ class CompatCollector:
         self._speaker = speaker
         self._node = node.name
         self._metrics = metrics
+        self._loop = loop
         self._apply = apply
         self._log = log
         self._configuration = configuration
@@ -77,6 +80,7 @@ class CompatCollector:
                 self._node,
                 sessions,
                 self._log.failures,
+                self._loop.problems[dialect.name],
                 rounds,
                 self._apply.has_applied,
                 self._configuration.is_current,

@@ -8,6 +8,7 @@ the rest goes on. Where the operator's part runs in this process, it is the firs
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any, Final, Protocol
 
 import structlog
@@ -129,6 +130,8 @@ class IntentLoop:
         self._synced = readiness.gate("sources", "the first reading of all sources")
         self._problems = intent.problems.changes(database)
         self._known: dict[tuple[object, ...], Problem] = {}
+        self.problems: Counter[str] = Counter()
+        """The problems of administrators that each dialect has had so far, solved ones as well."""
         self._drained: str | None = None
         self._drain_of: object = None
         """The state of the table of peers that `_drained` is of."""
@@ -247,6 +250,7 @@ class IntentLoop:
             elif key not in self._known:
                 self._known[key] = row
                 new.append(row)
+                self.problems[row.dialect] += 0 if row.of_tenant else row.count
         PROBLEMS.write(solved, new)
         self._report_drain(snapshot)
         # A tenant's Service is no reason to look after the agent.

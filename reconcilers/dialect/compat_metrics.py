@@ -69,6 +69,8 @@ class MetricsContext(msgspec.Struct, frozen=True):
     """The sessions of all dialects."""
     errors: Mapping[str, int]
     """Attempts to apply an object that failed, by instance."""
+    problems: int
+    """The problems of administrators that the dialect has had so far, solved ones as well."""
     rounds: Durations
     is_loaded: bool
     """Whether a configuration has been applied."""

@@ -46,7 +46,7 @@ _OF_SESSION: Final[
         "received_prefixes_total",
         "gauge",
         "Number of prefixes currently being received on the BGP session",
-        lambda status: sum(family.received for family in status.families),
+        lambda status: sum(family.accepted for family in status.families),
     ),
     (
         "opens_sent",
@@ -213,7 +213,7 @@ def client_metrics(
             "update_errors_total",
             "counter",
             "Number of k8s object updates that failed for some reason.",
-            sum(context.errors.values()),
+            sum(context.errors.values()) + context.problems,
         ),
         (
             "config_loaded_bool",

@@ -159,8 +159,10 @@ def _state(session: PeerStatus | None) -> str:
 
 def _bfd_state(session: BfdSession | None) -> str:
     """Return the state of a BFD session in FRR-k8s's words; N/A where there is none."""
-    if session is None or session.state == bfd_session.UNKNOWN:
+    if session is None:
         return NO_BFD
+    if session.state == bfd_session.UNKNOWN:
+        return bfd_session.UNKNOWN
     return bfd_session.UP if session.up else bfd_session.DOWN
 
 

@@ -69,6 +69,7 @@ class Stand:
             cast("Any", SimpleNamespace(peer_slices=lambda: iter(self.slices))),
             cast("Any", SimpleNamespace(name="n1")),
             Group[Dialect]((cast("Dialect", toy),)),
+            cast("Any", SimpleNamespace(problems={"toy": 3, "other": 9})),
             cast("Any", SimpleNamespace(has_applied=True)),
             cast("Any", SimpleNamespace(failures={"main": 5})),
             cast("Any", SimpleNamespace(is_current=is_current)),
@@ -96,6 +97,7 @@ def test_a_dialect_reads_its_sessions_and_the_state_of_the_agent(*, is_current: 
     assert (context.dialect, context.node) == ("toy", "n1")
     assert context.rounds.sum == 2.0, "rounds of applying alone"
     assert context.errors == {"main": 5}
+    assert context.problems == 3, "of this dialect"
     assert (context.is_loaded, context.is_current) == (True, is_current)
 
 

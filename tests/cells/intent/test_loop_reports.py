@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, cast
 
 import pytest
@@ -37,7 +38,7 @@ class Loop:
         loop._database, loop._tables, loop._intent = self.database, self.tables, self.intent
         loop._health = self.tree.scope("intent")
         loop._problems = self.intent.problems.changes(self.database)
-        loop._known = {}
+        loop._known, loop.problems = {}, Counter()
         loop._drained = loop._drain_of = loop._compiler = None
         loop.ready = loop.complete = False
 
@@ -168,6 +169,22 @@ def test_objects_routes_and_problems_are_counted() -> None:
     assert found["waggle_intent_routes"] == 0
     assert found["waggle_problems"] == 2
     assert found["waggle_tenant_problems"] == 1
+
+
+def test_problems_of_administrators_add_up_by_dialect() -> None:
+    it = Loop()
+    row = Problem((ROUTER,), "", "invalid", dialect="frrk8s")
+    it.put(it.intent.problems, row, Problem((ROUTER,), "", "and more", dialect="frrk8s", count=2))
+    it.put(it.intent.problems, Problem((WEB,), "", "no address", dialect="frrk8s", of_tenant=True))
+    it.put(it.intent.problems, Problem((ROUTER,), "", "conflict", dialect="cilium"))
+    it.report()
+    it.report()
+    assert it.loop.problems == {"frrk8s": 3, "cilium": 1}
+    it.remove(row)
+    it.report()
+    it.put(it.intent.problems, row)
+    it.report()
+    assert it.loop.problems["frrk8s"] == 4, "once more after its solution"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -98,7 +99,10 @@ def test_an_error_is_logged_once_and_health_recovers() -> None:
 
 def test_other_dialects_of_an_agent_are_read() -> None:
     nothing = cast(
-        "Any", SimpleNamespace(name="n1", failures={}, has_applied=True, is_current=True)
+        "Any",
+        SimpleNamespace(
+            name="n1", failures={}, problems=Counter(), has_applied=True, is_current=True
+        ),
     )
     empty = cast(
         "Any", SimpleNamespace(all=lambda _: (), snapshot=lambda: None, peer_slices=lambda: ())
@@ -107,7 +111,17 @@ def test_other_dialects_of_an_agent_are_read() -> None:
     health = Health()
     program = metrics(health)
     collector = OfAgent(
-        empty, nothing, intent, empty, nothing, DIALECTS, nothing, nothing, nothing, program
+        empty,
+        nothing,
+        intent,
+        empty,
+        nothing,
+        DIALECTS,
+        loop=nothing,
+        apply=nothing,
+        log=nothing,
+        configuration=nothing,
+        metrics=program,
     )
     assert [metric.name for metric in collector.collect() if metric] == ["sound_up"]
     assert degraded(health) == {"broken": "its metrics are missing: KeyError: 'tor-a'"}

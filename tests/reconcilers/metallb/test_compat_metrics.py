@@ -53,7 +53,9 @@ def node_with_sessions() -> tuple[Node, MetricsContext]:
     instances = {row.name: row for row in node.intent.instances.all(snapshot)}
 
     def status(found: PeerStatus) -> PeerStatus:
-        families = tuple(replace(family, advertised=1) for family in found.families)
+        families = tuple(
+            replace(family, advertised=1, received=5, accepted=3) for family in found.families
+        )
         counted = replace(found, sent_by_type=SENT, received_by_type=RECEIVED, families=families)
         return counted if found.address == "203.0.113.9" else replace(counted, state="Idle")
 
@@ -69,6 +71,7 @@ def node_with_sessions() -> tuple[Node, MetricsContext]:
         NODE,
         sessions,
         {next(iter(instances)): 2},
+        4,
         ROUNDS,
         is_loaded=True,
         is_current=False,
@@ -92,7 +95,7 @@ def test_sessions_of_frr_k8s_have_the_names_of_its_exporter() -> None:
     assert counts == {
         "frrk8s_bgp_session_up": 1,
         "frrk8s_bgp_announced_prefixes_total": 1,
-        "frrk8s_bgp_received_prefixes_total": 0,
+        "frrk8s_bgp_received_prefixes_total": 3,
         "frrk8s_bgp_opens_sent": 1,
         "frrk8s_bgp_opens_received": 6,
         "frrk8s_bgp_notifications_sent": 3,
@@ -106,7 +109,7 @@ def test_sessions_of_frr_k8s_have_the_names_of_its_exporter() -> None:
     }
     assert found["frrk8s_k8s_client_config_loaded_bool"] == {(): 1}
     assert found["frrk8s_k8s_client_config_stale_bool"] == {(): 1}
-    assert found["frrk8s_k8s_client_update_errors_total"] == {(): 2}
+    assert found["frrk8s_k8s_client_update_errors_total"] == {(): 6}, "2 attempts and 4 problems"
 
 
 def test_bfd_sessions_of_frr_k8s() -> None:

@@ -289,7 +289,13 @@ def test_every_session_has_a_state_with_the_labels_of_the_api() -> None:
 
 @pytest.mark.parametrize(
     ("state", "status"),
-    [("Up", "Up"), ("Down", "Down"), ("Init", "Down"), ("AdminDown", "Down"), ("Unknown", "N/A")],
+    [
+        ("Up", "Up"),
+        ("Down", "Down"),
+        ("Init", "Down"),
+        ("AdminDown", "Down"),
+        ("Unknown", "Unknown"),
+    ],
 )
 def test_the_state_of_a_bfd_session_in_the_words_of_the_api(state: str, status: str) -> None:
     node = Node()

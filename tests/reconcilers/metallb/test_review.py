@@ -19,6 +19,8 @@ from statedb import Database
 from tests.reconcilers.metallb.objects import advertisement, community, peer, pool
 from tests.reconcilers.metallb.test_node import FRONT, frr_configuration, node
 
+WIDE = advertisement("wide", aggregationLength=23)
+
 
 class Cluster:
     """One node, and stored objects."""
@@ -55,6 +57,9 @@ def test_what_agrees_is_admitted() -> None:
         ([], peer("a", myASN=0), ["spec.myASN"]),
         ([peer("a")], peer("b"), ["BGPPeer/metallb-system/a", "peerAddress"]),
         ([FRONT], pool("again", "198.18.30.0/25"), ["IPAddressPool/metallb-system/front"]),
+        ([], peer("a", "tor"), ["spec.peerAddress"]),
+        ([FRONT], WIDE, ["aggregationLength", "IPAddressPool/metallb-system/front"]),
+        ([WIDE], FRONT, ["aggregationLength", "BGPAdvertisement/metallb-system/wide"]),
         (
             [frr_configuration("x", {"asn": 64951})],
             peer("a"),

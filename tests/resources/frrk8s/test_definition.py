@@ -70,6 +70,7 @@ GOOD = [
     of_evpn(advertiseVNIs="All", l2vnis=[{"vni": 16777215, "rd": "192.0.2.1:5"}]),
     of_evpn(l3vni={"vni": 1, "importRTs": ["*:4294967295"], "advertisePrefixes": ["unicast"]}),
     of_evpn(l2vnis=[{"vni": 1, "rd": "4294967295:65535", "exportRTs": ["65535:4294967295"]}]),
+    of_evpn(l2vnis=[{"vni": 1, "importRTs": ["65536:65535", "192.0.2.1:1"]}]),
 ]
 BAD = [
     ("routers[0].asn", {"bgp": {"routers": [{"asn": 4294967296}]}}),
@@ -98,12 +99,22 @@ BAD = [
     ("vni", of_evpn(l2vnis=[{"vni": 0}])),
     ("rd", of_evpn(l2vnis=[{"vni": 1, "rd": "6a:1"}])),
     ("rd", of_evpn(l2vnis=[{"vni": 1, "rd": "65536:65536"}])),
+    *[
+        ("rd", of_evpn(l2vnis=[{"vni": 1, "rd": rd}]))
+        for rd in ("none", "65000:", "1:a", "192.0.2.1:65536", "256.0.2.1:1")
+    ],
+    *[
+        ("importRTs", of_evpn(l2vnis=[{"vni": 1, "importRTs": [target]}]))
+        for target in ("*:a", "65536:65536", "none")
+    ],
+    ("exportRTs", of_evpn(l2vnis=[{"vni": 1, "exportRTs": ["192.0.2.1:65536"]}])),
     ("importRTs", of_evpn(l2vnis=[{"vni": 1, "importRTs": ["*:4294967296"]}])),
     ("importRTs", of_evpn(l2vnis=[{"vni": 1, "importRTs": ["1:1"] * 101}])),
     ("exportRTs", of_evpn(l2vnis=[{"vni": 1, "exportRTs": ["*:1"]}])),
     ("l2vnis", of_evpn(l2vnis=[{"vni": vni} for vni in range(1, 12)])),
     ("advertiseVNIs", of_evpn(advertiseVNIs="Some")),
     ("advertisePrefixes", of_evpn(l3vni={"vni": 1, "advertisePrefixes": []})),
+    ("advertisePrefixes", of_evpn(l3vni={"vni": 1})),
 ]
 
 
