@@ -32,7 +32,15 @@ class Unnumbered:
             "originate": sorted(self.prefixes),
             "apiSocket": str(self.socket),
             "kernel": number == 1,
-            "neighbors": [{"interface": DEVICE, "port": 1790, "import": "all", "export": "all"}],
+            "neighbors": [
+                {
+                    "interface": DEVICE,
+                    "port": 1790,
+                    "import": "all",
+                    "export": "all",
+                    "bfd": {"detectMultiplier": 100},
+                }
+            ],
         }
         (directory / "router.yaml").write_text(json.dumps(document))
         command = (sys.executable, "-m", "waggle", "router", "-c", directory / "router.yaml")
@@ -48,6 +56,10 @@ class Unnumbered:
         """The one session."""
         (peer,) = self._ask("peers")
         return dict(peer)
+
+    def bfd(self) -> list[dict[str, Any]]:
+        """The sessions of its `waggle-bfd`."""
+        return self._ask("bfd")
 
     def _ask(self, name: str, **query: str | None) -> list[dict[str, Any]]:
         """Return the items of an answer; a socket that is there may not listen yet."""
@@ -75,6 +87,14 @@ def test_unnumbered_peers_connect_and_exchange_both_families(link: Link, tmp_pat
             # IPv4 as well: RFC 8950 with the link-local address.
             assert all(hop.startswith("fe80::") for hop in found.values()), found
 
+    def watched() -> None:
+        """Both ends find the address of the other by itself, BFD as well as BGP."""
+        for one in (left, right):
+            assert one.peer()["bfd"] == "Up"
+            (session,) = one.bfd()
+            assert str(session["address"]).startswith("fe80::")
+            assert session["device"] == DEVICE
+
     def installed() -> None:
         """In the kernel both families have the link-local gateway, IPv4 as well (RFC 8950)."""
         found = {}
@@ -91,6 +111,7 @@ def test_unnumbered_peers_connect_and_exchange_both_families(link: Link, tmp_pat
         right.daemon.start()
         eventually(learnt, context=logs)
         eventually(installed, context=logs)
+        eventually(watched, context=logs)
         assert str(left.peer()["address"]).endswith(f"%{DEVICE}")
         # The other end goes and another one comes, with the same address.
         right.daemon.kill()
