@@ -6,7 +6,7 @@ are `speaker.rib.update_group`'s; no route is looked at here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Protocol, TypeAlias, final
 
@@ -316,8 +316,7 @@ class OutboundUpdates:
                     table.start(partial(self.send_changes, self.ribs(group.rules)), self.send)
                     self._work.add(table.steps)
                 else:
-                    for established, batch in group.export_initial_table():
-                        self.send(established, batch)
+                    self._send_all(group.export_initial_table())
             if group.left_out.reported:
                 self._report_left_out(group)
 
@@ -357,8 +356,7 @@ class OutboundUpdates:
         for change in self._changes.running:
             change.note(ribs, changes)
         for group in groups:
-            for established, batch in group.export_changes(changes):
-                self.send(established, batch)
+            self._send_all(group.export_changes(changes))
 
     def _answerable(self) -> list[EstablishedPeer]:
         """Return the sessions with a route refresh that can be answered now."""
@@ -411,8 +409,13 @@ class OutboundUpdates:
 
     def send(self, established: EstablishedPeer, batch: UpdateBatch) -> None:
         """Send a session UPDATEs (`GroupsOwner`)."""
-        if batch.octets:
-            established.session.send_updates((batch.octets,), batch.messages, batch.prefixes)
-            observer = self._slot.observer
-            if observer is not None:
-                observer.updates_sent(established, batch)
+        self._send_all(((established, batch),))
+
+    def _send_all(self, batches: Iterable[tuple[EstablishedPeer, UpdateBatch]]) -> None:
+        """Send each session its UPDATEs: what is the same for all of them is done once."""
+        observer = self._slot.observer
+        for established, batch in batches:
+            if batch.octets:
+                established.session.send_updates((batch.octets,), batch.messages, batch.prefixes)
+                if observer is not None:
+                    observer.updates_sent(established, batch)
