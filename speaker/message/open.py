@@ -98,7 +98,7 @@ def decode_open(body: bytes) -> Open:
     except Truncated as error:
         raise open_error(OpenSubcode.UNSPECIFIC, detail=str(error)) from None
     four = next((c.asn for c in reversed(capabilities) if isinstance(c, FourOctetAs)), None)
-    if four == 0 or (four is None and asn == 0):
+    if 0 in (asn, four):
         raise open_error(OpenSubcode.BAD_PEER_AS, detail="AS 0 (RFC 7607)")
     if hold_time in (1, 2):
         raise open_error(OpenSubcode.UNACCEPTABLE_HOLD_TIME, detail=f"a hold time of {hold_time} s")

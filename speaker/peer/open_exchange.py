@@ -133,9 +133,6 @@ def accept_open(
         role=configured["local_role"],
         role_strict=config.role_strict,
     )
-    if opened.asn == AS_TRANS:
-        # RFC 6793 section 9: it is reserved, and stands for an AS number of four octets.
-        raise open_error(OpenSubcode.BAD_PEER_AS, detail="AS_TRANS is reserved (RFC 6793)")
     negotiated = negotiate(
         peer_asn=opened.asn,
         local_capabilities=offered,
@@ -186,6 +183,9 @@ def check_open(
         expected = str(peer_asn)
     if expected is not None:
         raise open_error(OpenSubcode.BAD_PEER_AS, detail=f"peer AS {asn}, expected {expected}")
+    if opened.asn == AS_TRANS:
+        # RFC 6793 section 9: it is reserved, and stands for an AS number of four octets.
+        raise open_error(OpenSubcode.BAD_PEER_AS, detail="AS_TRANS is reserved (RFC 6793)")
     if asn == local_asn and opened.router_id == local_router_id:
         # RFC 6286 section 2.2: within an AS identifiers are unique.
         raise open_error(

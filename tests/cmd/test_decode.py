@@ -41,6 +41,17 @@ def test_hex_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert (update["origin"], update["asPath"], update["nextHop"]) == ("igp", "65001", "192.0.2.1")
 
 
+def test_an_open_with_as_trans_is_rejected_as_by_a_session(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """RFC 6793 section 9: no speaker has AS 23456."""
+    opened = Open(asn=23456, hold_time=90, router_id=1, capabilities=(FourOctetAs(23456),))
+    assert main(["decode", opened.encode().hex()]) == 0
+    (answer,) = _lines(capsys)
+    assert answer["outcome"] == "session-reset"
+    assert "AS_TRANS" in json.dumps(answer["error"])
+
+
 def test_several_messages_in_one_run_of_hex(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

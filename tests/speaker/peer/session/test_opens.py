@@ -54,6 +54,7 @@ def test_h20_another_version_is_answered_with_the_supported_one(version: int) ->
         (65002, 65003, "peer AS 65003, expected 65002"),
         (0, None, "AS 0"),
         (65002, 0, "AS 0"),
+        (0, 65002, "AS 0"),
     ],
 )
 def test_h21_a_wrong_as_is_rejected_and_named(asn: int, four: int | None, detail: str) -> None:
