@@ -177,6 +177,9 @@ def _cluster_list(value: bytes, _: Negotiated) -> tuple[bytes, ...]:
 
 
 def _as4_path(value: bytes, _: Negotiated) -> AsPath:
+    if not value:
+        # RFC 6793 section 6: too short for a single AS number.
+        raise MalformedValue("no AS numbers")
     try:
         path = decode_as_path(value, 4)
     except Truncated as error:

@@ -204,6 +204,8 @@ class UpdateDecoder:
                 ignored.append(IPV4_UNICAST)
         if reachable:
             faults += _missing_attributes(decoded, next_hop=bool(nlri))
+        if faults and reach is not None and not nlri:
+            faults = tuple(map(_without_next_hop, faults))
         outcome = ErrorHandling.NONE
         if faults:
             alone = unreach is not None and field == unreach.octets
@@ -369,6 +371,16 @@ def _missing_attributes(
         for kind in required
         if kind not in decoded.present and kind not in faulty
     )
+
+
+def _without_next_hop(fault: AttributeFault) -> AttributeFault:
+    """Return a fault of an UPDATE whose only announced prefixes are in MP_REACH_NLRI.
+
+    It need not have NEXT_HOP, and an address there is ignored (RFC 4760 section 3).
+    """
+    if fault.subcode != UpdateSubcode.INVALID_NEXT_HOP:
+        return fault
+    return replace(fault, outcome=ErrorHandling.ATTRIBUTE_DISCARD)
 
 
 def _error_handling(faults: tuple[AttributeFault, ...], *, withdrawable: bool) -> ErrorHandling:

@@ -195,6 +195,22 @@ def test_h37_a_missing_mandatory_attribute_is_treated_as_withdraw(missing: bytes
     assert found.faults[0].attribute == missing[1]
 
 
+def test_rfc4760_3_a_next_hop_beside_mp_reach_nlri_alone_is_ignored() -> None:
+    """But not one of another length, which RFC 7606 section 7.3 treats as withdraw."""
+    ipv6 = reach(bytes.fromhex("20010db8" + "00" * 11 + "01"), b"\x10\xfd\0")
+    unspecified = encode_attribute(0x40, 3, bytes(4))
+    found = decode(update(ORIGIN + AS_PATH + unspecified + ipv6))
+    assert (found.outcome, found.announced[0].nlri) == (
+        ErrorHandling.ATTRIBUTE_DISCARD,
+        [b"\x10\xfd\0"],
+    )
+    withdrawn = ErrorHandling.TREAT_AS_WITHDRAW
+    assert decode(update(ORIGIN + AS_PATH + unspecified + ipv6, PREFIX)).outcome is withdrawn
+    short = encode_attribute(0x40, 3, bytes(3))
+    assert decode(update(ORIGIN + AS_PATH + short + ipv6)).outcome is withdrawn
+    assert code(update(ORIGIN + AS_PATH + unspecified)) == (3, 8)
+
+
 def test_treat_as_withdraw_without_reachable_nlri_resets_the_session() -> None:
     """RFC 7606 section 5.2."""
     assert code(update(encode_attribute(0x40, 1, b"\3") + AS_PATH)) == (3, 6)
