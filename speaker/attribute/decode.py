@@ -92,6 +92,7 @@ class _AttributeDecoder:
         self.duplicated: set[int] = set()
         self.faults: list[AttributeFault] = []
         self.unknown: list[UnknownAttribute] = []
+        self.partial: list[int] = []
         self.as4_path: AsPath | None = None
         self.as4_aggregator: Aggregator | None = None
 
@@ -128,6 +129,8 @@ class _AttributeDecoder:
         self.present.add(raw.type)
         if rule.field is not None:
             self.fields[rule.field] = value
+            if raw.flags & _PARTIAL and rule.flags == _BOTH:
+                self.partial.append(raw.type)
         elif raw.type == AttributeType.AS4_PATH:
             self.as4_path = value
         elif raw.type == AttributeType.AS4_AGGREGATOR:
@@ -166,6 +169,7 @@ class _AttributeDecoder:
         """Return the result after the last attribute."""
         self._merge_as4()
         self.fields["unknown"] = tuple(sorted(self.unknown, key=lambda u: u.type))
+        self.fields["partial"] = tuple(sorted(self.partial))
         attributes = PathAttributes(**self.fields)
         return DecodedAttributes(attributes, frozenset(self.present), tuple(self.faults))
 

@@ -17,6 +17,7 @@ _WELL_KNOWN: Final = 0x40
 _OPTIONAL: Final = 0x80
 _OPTIONAL_TRANSITIVE: Final = 0xC0
 _EXTENDED_LENGTH: Final = 0x10
+_PARTIAL: Final = 0x20
 _KEPT_FLAGS: Final = 0xE0
 """Optional, Transitive and Partial: the flags of an unknown attribute that are passed on."""
 
@@ -55,11 +56,19 @@ def encode_attributes(attributes: PathAttributes, *, as4: bool) -> tuple[bytes, 
     for unknown in attributes.unknown:
         _add(parts, unknown.flags & _KEPT_FLAGS, unknown.type, unknown.value)
     parts.sort()
+    if attributes.partial:
+        parts = [_with_partial_bit(part, attributes.partial) for part in parts]
     return head, b"".join([octets for _, octets in parts])
 
 
 def _add(parts: list[tuple[int, bytes]], flags: int, kind: int, value: bytes) -> None:
     parts.append((kind, encode_attribute(flags, kind, value)))
+
+
+def _with_partial_bit(part: tuple[int, bytes], partial: tuple[int, ...]) -> tuple[int, bytes]:
+    """Set the Partial bit of an attribute that came with it (RFC 4271 section 5)."""
+    kind, octets = part
+    return (kind, bytes((octets[0] | _PARTIAL,)) + octets[1:]) if kind in partial else part
 
 
 def _encode_base(parts: list[tuple[int, bytes]], a: PathAttributes) -> None:

@@ -47,6 +47,8 @@ class PathAttributes(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True)
     cluster_list: tuple[bytes, ...] = ()
     otc: int | None = None
     unknown: tuple[UnknownAttribute, ...] = ()
+    partial: tuple[int, ...] = ()
+    """The types of known attributes with the Partial bit, ascending; it stays (RFC 4271 section 5)."""
 
     @property
     def next_hop_text(self) -> str:

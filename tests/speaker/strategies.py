@@ -7,6 +7,7 @@ One strategy for each kind: NLRI, path attributes, capabilities, messages. A new
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from speaker.attribute import (
     AS_CONFED_SEQUENCE,
@@ -140,10 +141,40 @@ ATTRIBUTE_FIELDS: dict[str, st.SearchStrategy[object]] = {
     "cluster_list": st.lists(octets(4), max_size=3).map(tuple),
     "otc": st.none() | U32,
     "unknown": UNKNOWN_ATTRIBUTES,
+    "partial": st.just(()),
 }
-"""Each field of `PathAttributes` but the next hop, which belongs to the NLRI."""
+"""Each field of `PathAttributes` but the next hop, which belongs to the NLRI.
 
-ATTRIBUTES: st.SearchStrategy[PathAttributes] = st.builds(PathAttributes, **ATTRIBUTE_FIELDS)
+Of which attributes there is a Partial bit depends on the others: `ATTRIBUTES` has it.
+"""
+
+_OPTIONAL_TRANSITIVE = {
+    AttributeType.AGGREGATOR: "aggregator",
+    AttributeType.COMMUNITIES: "communities",
+    AttributeType.EXTENDED_COMMUNITIES: "extended_communities",
+    AttributeType.IPV6_EXTENDED_COMMUNITIES: "ipv6_extended_communities",
+    AttributeType.LARGE_COMMUNITIES: "large_communities",
+    AttributeType.OTC: "otc",
+}
+
+
+def _with_partial_bits(found: PathAttributes) -> st.SearchStrategy[PathAttributes]:
+    present = [
+        kind
+        for kind, field in sorted(_OPTIONAL_TRANSITIVE.items())
+        if getattr(found, field) not in (None, ())
+    ]
+    if not present:
+        return st.just(found)
+    partial = st.lists(st.sampled_from(present), unique=True).map(
+        lambda kinds: tuple(sorted(kinds))
+    )
+    return partial.map(lambda kinds: replace(found, partial=kinds))
+
+
+ATTRIBUTES: st.SearchStrategy[PathAttributes] = st.builds(
+    PathAttributes, **ATTRIBUTE_FIELDS
+).flatmap(_with_partial_bits)
 
 _HOST = st.integers(0x01000000, 0x7EFFFFFF).map(lambda n: n.to_bytes(4, "big"))
 _GLOBAL = octets(14).map(lambda rest: b"\x20\x01" + rest)

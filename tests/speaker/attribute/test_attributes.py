@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from speaker.attribute import (
     ErrorHandling,
@@ -115,6 +116,7 @@ ROWS = [
     Row("6793 3", 0xC0, 18, PEER + bytes(4), DISCARD),
     Row("6793 6", 0xC0, 17, b"\2\1" + PEER, NONE, OLD),
     Row("6793 6", 0xC0, 17, b"\2\2" + PEER, DISCARD, OLD),
+    Row("6793 6", 0xC0, 17, b"", DISCARD, OLD),
     Row("6793 6", 0xC0, 17, b"\2\0", DISCARD, OLD),
     Row("6793 6", 0xC0, 17, b"\x09\1" + PEER, DISCARD, OLD),
     Row("6793 6", 0xC0, 18, PEER + bytes(2), DISCARD, OLD),
@@ -199,3 +201,34 @@ def test_decoding_attributes_is_total(
         return
     encode_attributes(block.attributes, as4=as4)
     hash(block.attributes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (7, PEER + bytes(4)),
+        (8, bytes(4)),
+        (16, bytes(8)),
+        (25, bytes(20)),
+        (32, bytes(12)),
+        (35, PEER),
+    ],
+)
+def test_rfc4271_5_the_partial_bit_of_a_known_attribute_is_not_cleared(
+    kind: int, value: bytes
+) -> None:
+    """Another router on the path did not know the attribute, or a router on the path attached it."""
+    sent = {}
+    for flags in (0xC0, 0xE0):
+        raws, _ = frame_attributes(encode_attribute(flags, kind, value))
+        block = decode_attributes(raws, EBGP)
+        assert block.faults == ()
+        _, behind = encode_attributes(block.attributes, as4=True)
+        sent[flags] = behind
+    assert sent == {flags: encode_attribute(flags, kind, value) for flags in (0xC0, 0xE0)}
+
+
+def test_the_partial_bit_of_an_attribute_that_a_policy_removes_is_nowhere() -> None:
+    raws, _ = frame_attributes(encode_attribute(0xE0, 8, bytes(4)))
+    kept = decode_attributes(raws, EBGP).attributes
+    assert encode_attributes(replace(kept, communities=()), as4=True)[1] == b""
