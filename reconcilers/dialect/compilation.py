@@ -159,3 +159,5 @@ class ClusterIntent(msgspec.Struct, frozen=True):
     state: Any = None
     """The next call's `ClusterContext.state`."""
     problems: tuple[Problem, ...] = ()
+    followed: tuple[Table[Any], ...] = ()
+    """Further tables that it depends on, as `NodeIntent.followed`: where objects are not stored."""

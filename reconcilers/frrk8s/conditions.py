@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -18,6 +18,7 @@ from resources.frrk8s.condition_types import (
     PARTIALLY_APPLIED,
     SELECTED,
 )
+from statedb import Table
 
 _REASONS: Final[Sequence[tuple[ProblemCategory, str]]] = (
     ("invalid", "Invalid"),
@@ -47,6 +48,8 @@ class NodesOutcome(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...]
     partial: tuple[tuple[ObjectRef, str], ...] = ()
     """Objects of which a part has no effect, with the reason."""
+    followed: tuple[Table[Any], ...] = ()
+    """Further tables that it depends on."""
 
 
 class ClusterOutcome(msgspec.Struct, frozen=True):

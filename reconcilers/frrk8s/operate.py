@@ -61,7 +61,10 @@ def operate(
     outcome = ClusterOutcome(tuple(nodes), dialect.options.on_conflict == "isolate")
     reported += yield from conditions(objects, outcome, pieces, problems)
     refs = tuple({condition.object: None for condition in reported})
-    return ClusterIntent(conditions=tuple(reported), reported=refs, outcome=outcome)
+    followed = tuple({table: None for of_nodes in nodes for table in of_nodes.followed})
+    return ClusterIntent(
+        conditions=tuple(reported), reported=refs, outcome=outcome, followed=followed
+    )
 
 
 def _of_nodes(
@@ -87,6 +90,7 @@ def _of_nodes(
         effect.accepted,
         (*effect.merge.problems, *of_feeds),
         (*effect.merge.partial, *((ref, "LeftOut") for ref in replaced)),
+        effect.followed,
     )
 
 

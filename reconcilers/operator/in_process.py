@@ -21,6 +21,8 @@ class InProcessOperator:
         self._followed = planner.followed
         self._last: Revisions | None = None
         """Of the tables at the last run."""
+        self._depends_on = frozenset(self._followed)
+        """With the tables that the last run depended on."""
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
@@ -34,11 +36,13 @@ class InProcessOperator:
     def slices(self) -> Slices[None]:
         """Write the operator's objects, conditions and problems as rows of this process."""
         snapshot = self._db.snapshot()
-        if self._db.changed(self._last, snapshot).isdisjoint(self._followed):
+        if self._db.changed(self._last, snapshot).isdisjoint(self._depends_on):
             return
         if not self._planner.is_ready(snapshot):
             return
         intents = (yield from self._planner.operate(snapshot)).values()
+        further = frozenset(table for intent in intents for table in intent.followed)
+        self._depends_on = further.union(self._followed)
         tables = self._intent
         rows = {
             kind: [row for intent in intents for row in getattr(intent, kind.name)]

@@ -13,9 +13,15 @@ from reconcilers.compile_manifests import CompiledManifests, OfflineSettings, ki
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.metallb.dialect import MetalLBDialect
-from resources.manifests.load import load
+from resources.manifests.load import Loaded, load
 from tests.reconcilers.metallb.objects import advertisement, peer, pool
-from tests.reconcilers.metallb.test_node import FRONT, frr_configuration, wrong_peer
+from tests.reconcilers.metallb.test_node import (
+    FRONT,
+    endpoints,
+    frr_configuration,
+    service,
+    wrong_peer,
+)
 
 DIALECTS = (MetalLBDialect, Frrk8sDialect)
 Reported = dict[str, dict[str, tuple[str, str]]]
@@ -25,14 +31,21 @@ def node(name: str, **labels: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
 
 
-def conditions(tmp_path: Path, *objects: dict[str, Any], on_conflict: Any = "keep") -> Reported:  # noqa: ANN401
-    """Return status and reason by type, by ``Kind/name``, without Accepted=True."""
+def loaded(tmp_path: Path, *objects: dict[str, Any]) -> Loaded:
     content = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
     path = tmp_path / "objects.json"
     path.write_text(json.dumps(content))
+    return load([str(path)], kinds_of(DIALECTS))
+
+
+def conditions(tmp_path: Path, *objects: dict[str, Any], on_conflict: Any = "keep") -> Reported:  # noqa: ANN401
+    """Return status and reason by type, by ``Kind/name``, without Accepted=True."""
     options = {"frrk8s": Frrk8sOptions(on_conflict=on_conflict)}
     settings = OfflineSettings("n1", dialects=options)
-    intent = CompiledManifests(load([str(path)], kinds_of(DIALECTS)), DIALECTS, settings)
+    return reported(CompiledManifests(loaded(tmp_path, *objects), DIALECTS, settings))
+
+
+def reported(intent: CompiledManifests) -> Reported:
     found: Reported = {}
     for one in intent.document()["conditions"]:
         of_object = found.setdefault(f"{one['kind']}/{one['name']}", {})
@@ -69,6 +82,23 @@ def test_both_sides_of_a_conflict_with_an_frr_configuration_have_it(tmp_path: Pa
     found = conditions(tmp_path, node("n1"), peer("a"), other)
     conflict = {"Accepted": ("False", "Conflict"), "Conflicting": ("True", "Conflict")}
     assert found == {"BGPPeer/a": conflict, "FRRConfiguration/x": conflict}
+
+
+def test_a_conflict_that_a_service_makes_goes_with_the_service(tmp_path: Path) -> None:
+    """Where manifests are read again, the operator follows Services that conditions depend on."""
+    preference = {"localPref": 200, "prefixes": ["198.18.30.1/32"]}
+    advertise = {"allowed": {"mode": "all"}, "withLocalPref": [preference]}
+    neighbor = {"asn": 64950, "toAdvertise": advertise}
+    other = frr_configuration("pref", neighbor, prefixes=["198.18.30.1/32"])
+    objects = [node("n1"), peer("a"), FRONT, advertisement("x", localPref=100), other]
+    shop = [service("s", "198.18.30.1"), endpoints("s")]
+    intent = CompiledManifests(loaded(tmp_path, *objects), DIALECTS, OfflineSettings("n1"))
+    for _ in range(2):
+        assert not any(reported(intent).values())
+        intent.change(loaded(tmp_path, *objects, *shop))
+        assert reported(intent)["FRRConfiguration/pref"]["Conflicting"] == ("True", "Conflict")
+        intent.change(loaded(tmp_path, *objects))
+    assert not any(reported(intent).values())
 
 
 def test_a_conflict_on_another_node_is_reported_as_well(tmp_path: Path) -> None:
