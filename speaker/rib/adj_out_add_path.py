@@ -79,6 +79,10 @@ class AddPathAdjRibOut:
                 advertised.pop(nlri, None)
         return gone, announced
 
+    def paths(self, nlri: bytes) -> tuple[Path, ...]:
+        """Return the advertised paths of a prefix."""
+        return self._advertised.get(nlri, ())
+
     def walk(self, size: int) -> Iterator[Sequence[bytes]]:
         """Iterate over lists of the prefixes with an advertised path; see `PrefixTable.walk`."""
         return self._advertised.walk(size, lambda: self._revision)

@@ -17,8 +17,11 @@ class Unread:
 
 
 UNREAD: Final = Unread()
-Changed = dict[bytes, "Path | Unread | None"]
-"""Prefixes that changed, with the path that they were read with; None: they had none."""
+Changed = dict[bytes, "Path | tuple[Path, ...] | Unread | None"]
+"""Prefixes that changed, with the path that they were read with; None: they had none.
+
+A tuple is of all paths, of a family with ADD-PATH.
+"""
 
 
 def mark_unread(changed: dict[Family, Changed], family: Family) -> None:

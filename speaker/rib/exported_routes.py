@@ -103,6 +103,16 @@ class ExportedRoutes:
         for exported, part in self._exported_parts(family, path, nlri):
             yield exported.source.session, part
 
+    def encode_path(
+        self, family: Family, path: Path, nlri: Sequence[bytes], batches: list[UpdateBatch]
+    ) -> list[tuple[SourceSession, Sequence[bytes]]]:
+        """Encode those prefixes of a path that are exported; see `exported_parts`."""
+        encoded: list[tuple[SourceSession, Sequence[bytes]]] = []
+        for exported, part in self._exported_parts(family, path, nlri):
+            if self.announce(family, exported, part, batches):
+                encoded.append((exported.source.session, part))
+        return encoded
+
     def walk(self, family: Family, size: int) -> Iterator[Sequence[bytes]]:
         """Iterate over lists of prefixes of which routes may be exported; see `PrefixTable.walk`."""
         if family in self._add_path:
@@ -127,12 +137,7 @@ class ExportedRoutes:
     ) -> UpdateBatch:
         """Return UPDATEs with the exported routes of some prefixes, as the member has them."""
         batches: list[UpdateBatch] = []
-        adj_out = self._add_path.get(family)
-        if adj_out is not None:
-            groups: Mapping[Path, Sequence[bytes]] = adj_out.by_path(nlri)
-        else:
-            groups = self._best_of(family, nlri)
-        for path, wires in groups.items():
+        for path, wires in self.by_path(family, nlri).items():
             if path.source.session is not member.source.session:
                 self._encoder.announce(family, path, wires, None, batches)
         return join_batches(batches)
@@ -141,14 +146,44 @@ class ExportedRoutes:
         """Return the table of a family, or None if none of its routes can be exported."""
         return self.tables.get(family) if family in self.rules.sendable else None
 
-    def best_of(self, family: Family, nlri: Iterable[bytes]) -> Mapping[Path, Sequence[bytes]]:
-        """Return the exported routes of some prefixes of a family without ADD-PATH, by path."""
-        return {} if self.exported_table(family) is None else self._best_of(family, nlri)
+    def by_path(self, family: Family, nlri: Iterable[bytes]) -> Mapping[Path, Sequence[bytes]]:
+        """Return the exported routes of some prefixes, by path; with ADD-PATH as in `routes`."""
+        if self.exported_table(family) is None:
+            return {}
+        adj_out = self._add_path.get(family)
+        return self._best_of(family, nlri) if adj_out is None else adj_out.by_path(nlri)
+
+    def adj_out(self, family: Family) -> AddPathAdjRibOut | None:
+        """Return the Adj-RIB-Out of a family with ADD-PATH, None for other families."""
+        return self._add_path.get(family)
+
+    def empty_adj_out(self) -> dict[Family, AddPathAdjRibOut]:
+        """Return an Adj-RIB-Out for `update_adj_out`, of all families with ADD-PATH."""
+        return {
+            family: AddPathAdjRibOut(self.tables[family])
+            for family in self.rules.sendable
+            if family in self.rules.add_path and family in self.tables
+        }
+
+    def update_adj_out(
+        self,
+        adj_out: AddPathAdjRibOut,
+        family: Family,
+        touched: Iterable[bytes],
+        counts: dict[SourceSession, int],
+    ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
+        """Update the Adj-RIB-Out of a family with ADD-PATH; see `AddPathAdjRibOut.update`."""
+        if self.left_out.total:
+            for nlri in touched:
+                self.left_out.forget_paths(family, nlri)
+        exported = functools.partial(self._exported_prefix, family)
+        same = functools.partial(self._same_update, family)
+        return adj_out.update(touched, counts, exported, same)
 
     def announce(
         self, family: Family, path: Path, nlri: Sequence[bytes], batches: list[UpdateBatch]
     ) -> bool:
-        """Add UPDATEs for all sessions but that of the path, which is one of `best_of`."""
+        """Add UPDATEs for all sessions but that of the path; see `UpdateEncoder.announce`."""
         origin = path.source.session
         return self._encoder.announce(family, path, nlri, None if origin.local else origin, batches)
 
@@ -266,13 +301,7 @@ class ExportedRoutes:
     def _update_add_path(
         self, family: Family, touched: Iterable[bytes], counts: dict[SourceSession, int]
     ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
-        """Update the Adj-RIB-Out of a family with ADD-PATH; see `AddPathAdjRibOut.update`."""
-        if self.left_out.total:
-            for nlri in touched:
-                self.left_out.forget_paths(family, nlri)
-        exported = functools.partial(self._exported_prefix, family)
-        same = functools.partial(self._same_update, family)
-        return self._add_path[family].update(touched, counts, exported, same)
+        return self.update_adj_out(self._add_path[family], family, touched, counts)
 
     def _same_update(self, family: Family, one: Path, other: Path) -> bool:
         return same_update(one, other, family, self.rules)

@@ -3,8 +3,8 @@
 The sessions remain members of the group before until the end, and are sent what changes by its
 rules. What they are to be sent besides is encoded meanwhile: the routes that the group after exports
 otherwise, path by path, and then what changed in between, as it is then. So a session never has the
-routes of two groups, and a change that is abandoned leaves nothing behind. With ADD-PATH there is
-`UpdateGroup.export_difference` only.
+routes of two groups, and a change that is abandoned leaves nothing behind. With ADD-PATH the change
+fills an Adj-RIB-Out for the group after, where that has none: it becomes the group's at the end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from speaker.nlri import Family
 from speaker.rib import initial_table, prefix_groups
-from speaker.rib.changed_prefixes import Changed, mark_unread, without_changed
+from speaker.rib.adj_out_add_path import AddPathAdjRibOut, wire
+from speaker.rib.changed_prefixes import UNREAD, Changed, mark_unread, without_changed
 from speaker.rib.export import ComparedPaths
 from speaker.rib.loc_rib import LocRib, TableChanges
 from speaker.rib.path import Path, SourceSession
@@ -31,6 +32,8 @@ else:
 
 COMPARED_PREFIX_UNITS: Final = 1
 """The work for a prefix: two look-ups, a comparison, and mostly an announcement."""
+ALL_PATHS_UNITS: Final = 2
+"""The work for a prefix with ADD-PATH."""
 
 
 class GroupChange(Generic[M]):
@@ -39,6 +42,8 @@ class GroupChange(Generic[M]):
     def __init__(self, before: UpdateGroup[M], after: UpdateGroup[M]) -> None:
         self.before = before
         self.after = after
+        self._all_paths = frozenset(after.rules.add_path)
+        """The families with ADD-PATH, the same in both groups."""
         self.members: dict[M, list[UpdateBatch]] = {}
         """The sessions, with what they are to be sent; a session that ends is removed."""
         self.remaining: Iterator[int] = iter(())
@@ -49,6 +54,8 @@ class GroupChange(Generic[M]):
         """Changes in the tables of the group before, where these are others."""
         self._counts: dict[Family, dict[SourceSession, int]] = {}
         """The prefixes that the group after exports, by the session that they came from."""
+        self._adj_out: dict[Family, AddPathAdjRibOut] = {}
+        """An Adj-RIB-Out for the group after, if it has none that is filled."""
 
     def note(self, tables: Mapping[Family, LocRib], changes: Mapping[Family, TableChanges]) -> None:
         """Note changes, which the sessions are sent by the rules of the group before."""
@@ -57,6 +64,10 @@ class GroupChange(Generic[M]):
                 if family not in self.after.rules.families:
                     continue
                 changed = self._changed.setdefault(family, {})
+                if family in self._all_paths:
+                    for prefix in sorted(of_family.prefixes() - changed.keys()):
+                        changed[prefix] = self._stored_paths(family, prefix)
+                    continue
                 for old, _, nlri in of_family.best:
                     for prefix in nlri:
                         changed.setdefault(prefix, old)
@@ -65,8 +76,16 @@ class GroupChange(Generic[M]):
                 if family not in self.after.rules.families:
                     continue
                 prefixes = self._changed_before.setdefault(family, {})
+                if family in self._all_paths:
+                    prefixes.update(dict.fromkeys(sorted(of_family.prefixes())))
+                    continue
                 for _, _, nlri in of_family.best:
                     prefixes.update(dict.fromkeys(nlri))
+
+    def _stored_paths(self, family: Family, prefix: bytes) -> tuple[Path, ...]:
+        """Return the paths of a prefix that the group after exported before a change."""
+        adj_out = self._adj_out.get(family) or self.after.adj_out(family)
+        return () if adj_out is None else adj_out.paths(prefix)
 
     def steps(
         self, flush: Callable[[], None], move: Callable[[M, UpdateBatch], None]
@@ -77,11 +96,13 @@ class GroupChange(Generic[M]):
         ``move`` makes a session a member of the group after, and sends it UPDATEs.
         """
         flush()
+        if not self.after.is_counted:
+            self._adj_out = self.after.empty_adj_out()
         for units in self._difference(flush):
             yield units
             if not self.members:
                 return
-        self.after.take_counts(self._counts)
+        self.after.take_counts(self._counts, self._adj_out)
         for member, batches in list(self.members.items()):
             move(member, join_batches(batches))
 
@@ -108,6 +129,7 @@ class GroupChange(Generic[M]):
     # ----------------------------------------------------------------- tables
 
     def _compare_tables(self, family: Family, flush: Callable[[], None]) -> Iterator[int]:
+        work = ALL_PATHS_UNITS if family in self._all_paths else COMPARED_PREFIX_UNITS
         after = self.after.exported_table(family)
         if after is not None:
             groups: PrefixGroups = {}
@@ -115,14 +137,14 @@ class GroupChange(Generic[M]):
             none_read = partial(self._none_read, family, flush)
             none_read()
             yield from group_in_steps(after, groups, unread, none_read)
-            for units, prefixes in pieces(groups, COMPARED_PREFIX_UNITS):
+            for units, prefixes in pieces(groups, work):
                 self._compare(family, unread(prefixes))
                 yield units
         before = self.before.exported_table(family)
         if before is not None and before is not after:
             groups = {}
             yield from group_in_steps(before, groups)
-            for units, prefixes in pieces(groups, COMPARED_PREFIX_UNITS):
+            for units, prefixes in pieces(groups, work):
                 flush()
                 changed = self._changed.get(family, {})
                 only_before = [
@@ -148,16 +170,14 @@ class GroupChange(Generic[M]):
     def _compare(self, family: Family, prefixes: Sequence[bytes]) -> None:
         """Encode the difference of some prefixes, which have not changed."""
         before, after = self.before, self.after
-        counts = self._counts.setdefault(family, {})
         batches: list[UpdateBatch] = []
         own: dict[SourceSession, list[bytes]] = {}
         had = {
-            nlri: path for path, part in before.best_of(family, prefixes).items() for nlri in part
+            nlri: path for path, part in before.by_path(family, prefixes).items() for nlri in part
         }
         compared = ComparedPaths(before.rules, after.rules, family)
-        for path, part in after.best_of(family, prefixes).items():
+        for path, part in self._read(family, prefixes).items():
             origin = path.source.session
-            counts[origin] = counts.get(origin, 0) + len(part)
             announced: list[bytes] = []
             for nlri in part:
                 known = had.pop(nlri, None)
@@ -173,6 +193,18 @@ class GroupChange(Generic[M]):
             batches.append(after.withdrawn(family, list(had)))
         self._add(family, batches, own)
 
+    def _read(self, family: Family, prefixes: Sequence[bytes]) -> Mapping[Path, Sequence[bytes]]:
+        """Return the routes of the group after for prefixes that were not read before, and count."""
+        counts = self._counts.setdefault(family, {})
+        adj_out = self._adj_out.get(family)
+        if adj_out is not None:
+            return self.after.update_adj_out(adj_out, family, prefixes, counts)[1]
+        routes = self.after.by_path(family, prefixes)
+        for path, part in routes.items():
+            origin = path.source.session
+            counts[origin] = counts.get(origin, 0) + len(part)
+        return routes
+
     # ---------------------------------------------------------------- changes
 
     def _encode_changes(
@@ -184,10 +216,10 @@ class GroupChange(Generic[M]):
             counts = self._counts.setdefault(family, {})
             while paths:
                 later = self._changed.get(family, {})
-                some: list[bytes] = []
+                some: Changed = {}
                 for _ in range(min(len(paths), size)):
                     prefix, path = paths.popitem()
-                    some.append(prefix)
+                    some[prefix] = path
                     if later is not paths:
                         # What has changed again is encoded as it is now.
                         later.pop(prefix, None)
@@ -199,20 +231,28 @@ class GroupChange(Generic[M]):
                 yield
         for family, prefixes in changed_before.items():
             while prefixes:
-                self._encode_present(
-                    family, [prefixes.popitem()[0] for _ in range(min(len(prefixes), size))]
-                )
+                # With ADD-PATH, what is encoded here has to be withdrawn by the next change.
+                later = self._changed.get(family, {}) if family in self._all_paths else {}
+                some = {}
+                for _ in range(min(len(prefixes), size)):
+                    prefix, _ = prefixes.popitem()
+                    some[prefix] = later.pop(prefix, UNREAD)
+                self._encode_present(family, some)
                 yield
 
-    def _encode_present(
-        self, family: Family, prefixes: Sequence[bytes]
-    ) -> list[tuple[SourceSession, int]]:
-        """Encode what the group after exports now; returns the numbers of prefixes by session."""
+    def _encode_present(self, family: Family, prefixes: Changed) -> list[tuple[SourceSession, int]]:
+        """Encode what the group after exports now; returns the numbers of prefixes by session.
+
+        With ADD-PATH they are counted already.
+        """
+        if family in self._all_paths:
+            self._encode_all_paths(family, prefixes)
+            return []
         batches: list[UpdateBatch] = []
         own: dict[SourceSession, list[bytes]] = {}
         exported: list[tuple[SourceSession, int]] = []
         present: set[bytes] = set()
-        for path, part in self.after.best_of(family, prefixes).items():
+        for path, part in self.after.by_path(family, prefixes).items():
             origin = path.source.session
             self.after.announce(family, path, part, batches)
             exported.append((origin, len(part)))
@@ -224,6 +264,29 @@ class GroupChange(Generic[M]):
             batches.append(self.after.withdrawn(family, gone))
         self._add(family, batches, own)
         return exported
+
+    def _encode_all_paths(self, family: Family, prefixes: Changed) -> None:
+        """Encode all paths that the group after exports now, in a family with ADD-PATH.
+
+        Withdrawn are the other paths that the sessions have, and those that were encoded before.
+        """
+        adj_out = self._adj_out.get(family)
+        if adj_out is not None:
+            counts = self._counts.setdefault(family, {})
+            self.after.update_adj_out(adj_out, family, prefixes, counts)
+            present: Mapping[Path, Sequence[bytes]] = adj_out.by_path(prefixes)
+        else:
+            present = self.after.by_path(family, prefixes)
+        had = [nlri for part in self.before.by_path(family, prefixes).values() for nlri in part]
+        for prefix, paths in prefixes.items():
+            if isinstance(paths, tuple):
+                had += [wire(path, prefix) for path in paths]
+        remaining = {nlri for part in present.values() for nlri in part}
+        gone = [nlri for nlri in dict.fromkeys(had) if nlri not in remaining]
+        batches = [self.after.withdrawn(family, gone)] if gone else []
+        for path, part in present.items():
+            self.after.announce(family, path, part, batches)
+        self._add(family, batches, {})
 
     def _add(
         self,

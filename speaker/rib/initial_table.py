@@ -215,6 +215,11 @@ class InitialTable(Generic[M]):
                     send(member, batch)
 
     def _send(self, batches: Sequence[UpdateBatch], send: Callable[[M, UpdateBatch], None]) -> None:
+        for member, batch in self.addressed(batches):
+            send(member, batch)
+
+    def addressed(self, batches: Sequence[UpdateBatch]) -> Iterator[tuple[M, UpdateBatch]]:
+        """Yield UPDATEs for each member without its own routes: a part of the table, or changes."""
         if not batches:
             return
         common = join_batches(batches)
@@ -223,9 +228,9 @@ class InitialTable(Generic[M]):
         for member in self.members:
             source = member.source.session
             if source not in special:
-                send(member, common)
+                yield member, common
             elif some := [batch for batch in batches if batch.exclude is not source]:
-                send(member, join_batches(some))
+                yield member, join_batches(some)
 
 
 def table_size(tables: Mapping[Family, LocRib], families: Iterable[Family]) -> int:

@@ -15,12 +15,20 @@ from speaker.nlri import Family
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
 from speaker.rib.export import ExportRules, same_update
 from speaker.rib.exported_routes import ExportedRoutes, GroupMember
-from speaker.rib.initial_table import LARGE_TABLE, InitialTable, table_size
+from speaker.rib.initial_table import (
+    ADD_PATH_PREFIX_UNITS,
+    LARGE_TABLE,
+    InitialTable,
+    table_size,
+)
 from speaker.rib.loc_rib import Change, LocRib, TableChanges
 from speaker.rib.path import Path, SourceSession
 from speaker.rib.update_encoder import UpdateBatch, join_batches
 
 M = TypeVar("M", bound=GroupMember)
+
+LARGE_DIFFERENCE: Final = 4_000
+"""The work of tables (`UpdateGroup.table_work`) whose difference to others is encoded in steps."""
 
 
 class UpdateGroup(ExportedRoutes, Generic[M]):
@@ -88,8 +96,15 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
 
     @property
     def is_large(self) -> bool:
-        """Whether its table is sent in steps."""
-        return table_size(self.tables, self._sendable) >= LARGE_TABLE
+        """Whether the difference to another group is encoded in steps."""
+        return self.table_work >= LARGE_DIFFERENCE
+
+    @property
+    def table_work(self) -> int:
+        """The prefixes of its tables; of families with ADD-PATH each as several."""
+        size = table_size(self.tables, self._sendable)
+        all_paths = [family for family in self.rules.add_path if family in self._sendable]
+        return size + (ADD_PATH_PREFIX_UNITS - 1) * table_size(self.tables, all_paths)
 
     def is_pending(self, member: M) -> bool:
         """Whether a session waits for its initial table, or for the rest of it."""
@@ -123,7 +138,9 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
         batches += all_paths
         # Before its first member the group has no routes that changed.
         sent = _addressed(() if self._counts is None else self.members, batches, private)
-        return sent if initial is None else chain(_addressed(initial.members, all_paths, {}), sent)
+        if initial is None or not all_paths:
+            return sent
+        return chain(initial.addressed(all_paths), sent)
 
     def _counts_of(self, family: Family) -> dict[SourceSession, int]:
         """Return the exported prefixes of a family; before the first member, its own."""
@@ -211,9 +228,7 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
         if gone:
             batches.append(self._encoder.withdraw(family, gone))
         for path, wires in announced.items():
-            origin = path.source.session
-            exclude = None if origin.local else origin
-            if not self._encoder.announce(family, path, wires, exclude, batches):
+            if not self.announce(family, path, wires, batches):
                 # Its paths leave the Adj-RIB-Out again.
                 self._update_add_path(family, [wire[4:] for wire in wires], counts)
 
@@ -221,8 +236,7 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
 
     def take_initial_table(self) -> InitialTable[M] | None:
         """Return the table for the pending members, to be sent in steps; None if it takes short."""
-        families = [family for family in self.rules.sendable if family in self.tables]
-        if table_size(self.tables, families) < LARGE_TABLE:
+        if self.table_work < LARGE_TABLE:
             return None
         pending = self.pending_members
         is_encoded = self._full is not None and self._full[0] == self.revisions
@@ -233,26 +247,10 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
                 return None
         if self._counts is None:
             # Filled as it is sent.
-            self._add_path = {
-                family: AddPathAdjRibOut(self.tables[family])
-                for family in families
-                if family in self.rules.add_path
-            }
+            self._add_path = self.empty_adj_out()
         self.pending_members = {}
         self.initial_table = InitialTable(self, pending)
         return self.initial_table
-
-    def encode_path(
-        self, family: Family, path: Path, nlri: Sequence[bytes], batches: list[UpdateBatch]
-    ) -> list[tuple[SourceSession, Sequence[bytes]]]:
-        """Encode those prefixes of a path that are exported; see `exported_parts`."""
-        encoded: list[tuple[SourceSession, Sequence[bytes]]] = []
-        for exported, part in self._exported_parts(family, path, nlri):
-            origin = exported.source.session
-            exclude = None if origin.local else origin
-            if self._encoder.announce(family, exported, part, exclude, batches):
-                encoded.append((origin, part))
-        return encoded
 
     def encode_all_paths(
         self,
@@ -269,9 +267,7 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
             self._encode_add_path(family, nlri, counts, batches)
             return
         for path, wires in self._add_path[family].by_path(nlri).items():
-            origin = path.source.session
-            exclude = None if origin.local else origin
-            self._encoder.announce(family, path, wires, exclude, batches)
+            self.announce(family, path, wires, batches)
 
     def complete(
         self,
@@ -287,15 +283,26 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
         self.initial_table = None
         self.members.update(table.members)
         self._full = full or self._full
-        if self._counts is not None:
-            counts |= {family: self._counts[family] for family in self._add_path}
-        self.take_counts(counts)
+        self.take_counts(counts, self._add_path)
 
-    def take_counts(self, counts: dict[Family, dict[SourceSession, int]]) -> None:
-        """Take the numbers of exported prefixes, if they are not known."""
+    @property
+    def is_counted(self) -> bool:
+        """Whether the exported prefixes are counted, and the Adj-RIB-Out is filled."""
+        return self._counts is not None
+
+    def take_counts(
+        self,
+        counts: dict[Family, dict[SourceSession, int]],
+        adj_out: dict[Family, AddPathAdjRibOut],
+    ) -> None:
+        """Take the numbers of exported prefixes and a filled Adj-RIB-Out, if they are not known."""
         if self.left_out.total:
             self._count()
-        elif self._counts is None or self._own_uncounted:
+        elif self._counts is None:
+            self._counts, self._add_path = counts, adj_out
+            self._left_out_counted = 0
+        elif self._own_uncounted:
+            counts |= {family: self._counts[family] for family in self._add_path}
             self._counts, self._own_uncounted = counts, False
             self._left_out_counted = 0
 

@@ -61,8 +61,7 @@ class GroupChanges:
 
         The members have the present tables.
         """
-        has_add_path = bool(old.rules.add_path)
-        if not has_add_path and (old.is_large or new.is_large or old.is_sent_in_steps(established)):
+        if old.is_large or new.is_large or old.is_sent_in_steps(established):
             change = self.waiting.get((old, new))
             if change is None:
                 change = self.waiting[old, new] = GroupChange(old, new)

@@ -246,7 +246,11 @@ class OutboundUpdates:
         """Return the group with export rules, created on first use (`GroupsOwner`)."""
         group = self._groups.get(rules)
         if group is None:
-            group = self._groups[rules] = UpdateGroup(rules, self.ribs(rules))
+            ribs = self.ribs(rules)
+            for family in set(rules.add_path) & set(rules.sendable):
+                # A route set may be empty so far: its Adj-RIB-Out follows the table from the beginning.
+                ribs.table(family)
+            group = self._groups[rules] = UpdateGroup(rules, ribs)
         return group
 
     def discard_if_empty(self, group: _Group) -> None:

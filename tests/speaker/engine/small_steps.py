@@ -12,6 +12,7 @@ def set_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the limits of what is sent in steps."""
     monkeypatch.setattr(sliced_work, "SLICE_UNITS", 10)
     monkeypatch.setattr(update_group, "LARGE_TABLE", 20)
+    monkeypatch.setattr(update_group, "LARGE_DIFFERENCE", 20)
     monkeypatch.setattr(prefix_groups, "STEP_PREFIXES", 7)
     monkeypatch.setattr(prefix_groups, "PIECE_UNITS", 20)
     for module in (prefix_groups, initial_table):

@@ -164,6 +164,20 @@ def test_a_changed_export_sends_the_difference() -> None:
     assert eye.status().flaps == 0
 
 
+def test_routes_of_a_route_set_that_was_empty_have_path_identifiers() -> None:
+    network = Network()
+    hub, eye = network.host("hub", HUB, 65000), network.host("eye", WATCHER, 64999)
+    settings = {"passive": True, "add_path": "send", "export": "set", "route_set": "later"}
+    hub.peer(config("eye", WATCHER, 64999, **settings))
+    eye.peer(config("hub", HUB, 65000, add_path="receive"))
+    network.run(3)
+    assert eye.status().established
+    hub.routes({"10.8.0.0/24": RouteAttributes()}, "later")
+    network.run(1)
+    assert eye.status().flaps == 0
+    assert [(route.prefix, route.path_id) for route in views(eye)] == [("10.8.0.0/24", 1)]
+
+
 def test_paths_of_a_peer_that_restarts_are_kept_by_identifier() -> None:
     restart = GracefulRestart(restart_time=60)
     network = Network()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from speaker.api import Match, PeerConfig, Policy, PrefixRule, RouteAttributes, RouteView, Set, Term
+from speaker.api import Match, PeerConfig, Policy, PrefixRule, RouteAttributes, Set, Term
 from speaker.engine.inputs import (
     RemovePeer,
     RemoveRouteSet,
@@ -21,7 +21,7 @@ from speaker.engine.inputs import (
 from speaker.iana import IPV4_UNICAST
 from speaker.peer.actions import Write
 from speaker.recording import Player
-from speaker.rib import exported_routes, group_change, update_group
+from speaker.rib import adj_out_add_path, exported_routes, group_change, update_group
 from tests.speaker.engine.small_steps import set_small_steps
 from tests.speaker.network import INSTANCE, Host, Network
 
@@ -59,7 +59,13 @@ class Lab:
     """A hub with two sources of the same prefixes and two route sets, and watchers with own routes."""
 
     def __init__(
-        self, seed: int = 0, watchers: int = 1, *, record: bool = False, **settings: object
+        self,
+        seed: int = 0,
+        watchers: int = 1,
+        *,
+        record: bool = False,
+        add_path: bool = False,
+        **settings: object,
     ) -> None:
         self.rng = random.Random(seed)  # noqa: S311  a test
         self.network = Network(seed, record=record)
@@ -67,6 +73,8 @@ class Lab:
         self.sources: list[Host] = []
         self.watchers: list[Host] = []
         self.settings: dict[str, Any] = settings
+        self.add_path = add_path
+        """Whether the watchers are sent all paths (RFC 7911)."""
         for number in range(2):
             source = self.network.host(f"s{number}", f"10.0.1.{number + 1}", 65001 + number)
             self.sources.append(source)
@@ -89,12 +97,15 @@ class Lab:
         watcher = self.network.host(f"w{number}", f"10.0.9.{number + 1}", 65090 + number)
         self.watchers.append(watcher)
         watcher.routes({prefix: self.attributes() for prefix in PREFIXES[number::20]})
-        watcher.peer(config("hub", HUB, 65000, connect_retry_time=1))
+        mode = {"add_path": "receive"} if self.add_path else {}
+        watcher.peer(config("hub", HUB, 65000, connect_retry_time=1, **mode))
         self.hub.peer(self.peer_of(watcher, **self.settings))
         return watcher
 
     def peer_of(self, watcher: Host, **settings: Any) -> PeerConfig:  # noqa: ANN401
         asn = 65090 + int(watcher.name[1:])
+        if self.add_path:
+            settings["add_path"] = "send"
         return config(watcher.name, watcher.address, asn, passive=True, **settings)
 
     def change_settings(self, settings: dict[str, Any], watchers: Iterable[Host]) -> None:
@@ -127,20 +138,21 @@ class Lab:
         """Check that the watchers have what a session has that starts with the present settings."""
         newcomers = []
         for watcher in self.watchers:
-            before = seen(watcher.received(IPV4_UNICAST))
-            advertised = self.advertised(watcher)
+            before = seen(watcher)
             (family,) = [
                 one for one in self.hub.status(watcher.name).families if one.family == IPV4_UNICAST
             ]
             assert family.advertised == len(before)
-            assert advertised == before.keys()
+            views = self.hub.engine.views.routes_advertised(INSTANCE, watcher.name, IPV4_UNICAST)
+            assert sorted(r.prefix for r in views) == [prefix for prefix, *_ in before]
             newcomers.append((watcher, before))
         for watcher in self.watchers:
             self.lose(watcher)
-        self.network.run(30)
+        # A peer may wait a minute before it connects again.
+        self.network.run(90)
         for watcher, before in newcomers:
             assert self.hub.status(watcher.name).established
-            assert seen(watcher.received(IPV4_UNICAST)) == before
+            assert seen(watcher) == before
             (family,) = [
                 one for one in self.hub.status(watcher.name).families if one.family == IPV4_UNICAST
             ]
@@ -165,15 +177,18 @@ class Lab:
         return len(changes.running) + len(changes.waiting)
 
 
-def seen(routes: dict[str, RouteView]) -> dict[str, tuple[object, ...]]:
-    return {p: (r.communities, r.as_path, r.next_hop) for p, r in routes.items()}
+def seen(watcher: Host) -> list[tuple[Any, ...]]:
+    """Return the routes that a watcher has: one of a prefix, or with ADD-PATH all."""
+    routes = watcher.engine.views.routes_received(INSTANCE, "hub", IPV4_UNICAST)
+    return sorted((r.prefix, r.communities, r.as_path, r.next_hop) for r in routes)
 
 
+@pytest.mark.parametrize("add_path", [False, True], ids=["best paths", "ADD-PATH"])
 @pytest.mark.parametrize("settings", SETTINGS[1:], ids=str)
 def test_no_turn_has_more_than_a_few_prefixes(
-    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch, *, add_path: bool
 ) -> None:
-    lab = Lab()
+    lab = Lab(add_path=add_path)
     looked_up = 0
 
     def counted(self: Any, family: Any, nlri: Any) -> Any:  # noqa: ANN401
@@ -185,10 +200,19 @@ def test_no_turn_has_more_than_a_few_prefixes(
     original = exported_routes.ExportedRoutes._best_of
     monkeypatch.setattr(exported_routes.ExportedRoutes, "_best_of", counted)
 
+    def counted_with_all_paths(self: Any, *arguments: Any) -> Any:  # noqa: ANN401
+        nonlocal looked_up
+        looked_up += len(list(arguments[-1]))
+        return by_path(self, *arguments)
+
+    by_path = adj_out_add_path.AddPathAdjRibOut.by_path
+    monkeypatch.setattr(adj_out_add_path.AddPathAdjRibOut, "by_path", counted_with_all_paths)
+
     def whole(*_: object) -> Any:  # noqa: ANN401
         raise AssertionError("a whole table in one turn")
 
     monkeypatch.setattr(exported_routes.ExportedRoutes, "_best", whole)
+    monkeypatch.setattr(update_group.UpdateGroup, "_count", whole)
     lab.change_settings(settings, lab.watchers)
     assert looked_up == 0
     most = turns = 0
@@ -204,18 +228,20 @@ def test_no_turn_has_more_than_a_few_prefixes(
 
 
 def test_a_small_difference_is_sent_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update_group, "LARGE_TABLE", 10_000)
+    monkeypatch.setattr(update_group, "LARGE_DIFFERENCE", 4_000)
     lab = Lab()
     lab.change_settings({"export": "none"}, lab.watchers)
     assert b"".join(b"".join(write.parts) for write in lab.hub.writes)
     assert not lab.running
 
 
-def test_only_differences_are_sent() -> None:
-    lab = Lab()
+@pytest.mark.parametrize("add_path", [False, True], ids=["best paths", "ADD-PATH"])
+def test_only_differences_are_sent(*, add_path: bool) -> None:
+    lab = Lab(add_path=add_path)
     lab.change_settings({"export_policy": TAG}, lab.watchers)
     lab.turns()
-    low = [p for p in lab.advertised(lab.watchers[0]) if int(p.split(".")[1]) < 64]
+    lab.network.run(1)
+    low = [route for route in seen(lab.watchers[0]) if int(route[0].split(".")[1]) < 64]
     assert sum(write.prefixes for write in lab.hub.writes) == len(low)
 
 
@@ -337,11 +363,15 @@ def test_a_recording_replays_a_change() -> None:
     assert player.difference is None
 
 
-# With the last two, routes come before the first step of an initial table, which waits for other work.
-@pytest.mark.parametrize("seed", [*range(40), 293, 328])
-def test_whatever_changes_meanwhile_the_routes_are_those_of_the_last_settings(seed: int) -> None:
+# With the last ones, routes come before the first step of an initial table, which waits for other work,
+# and change again while the last changes are encoded.
+@pytest.mark.parametrize("add_path", [False, True], ids=["best paths", "ADD-PATH"])
+@pytest.mark.parametrize("seed", [*range(40), 293, 328, 1102, 1345])
+def test_whatever_changes_meanwhile_the_routes_are_those_of_the_last_settings(
+    seed: int, *, add_path: bool
+) -> None:
     """Settings, routes, refreshes, sessions and slices at random moments."""
-    lab = Lab(seed, watchers=1 + seed % 3, **SETTINGS[seed % len(SETTINGS)])
+    lab = Lab(seed, 1 + seed % 3, add_path=add_path, **SETTINGS[seed % len(SETTINGS)])
     network, rng = lab.network, lab.rng
     met = []
 
