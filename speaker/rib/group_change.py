@@ -268,7 +268,7 @@ class GroupChange(Generic[M]):
     def _encode_all_paths(self, family: Family, prefixes: Changed) -> None:
         """Encode all paths that the group after exports now, in a family with ADD-PATH.
 
-        Withdrawn are the other paths that the sessions have, and those that were encoded before.
+        Other paths that the sessions have, or that were encoded before, are withdrawn.
         """
         adj_out = self._adj_out.get(family)
         if adj_out is not None:
