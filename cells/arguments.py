@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NoReturn
@@ -42,15 +44,63 @@ def open_standard_streams() -> bool:
     return is_closed
 
 
+def positive(text: str) -> int:
+    """Read a number of at least 1, for argparse. Raises ArgumentTypeError."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"not a number of at least 1: {text!r}")
+    return int(text)
+
+
+def positive_seconds(text: str) -> float:
+    """Read a number of seconds above 0, for argparse. Raises ArgumentTypeError."""
+    seconds = _number(text)
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"not a number of seconds above 0: {text!r}")
+    return seconds
+
+
+def not_negative(text: str) -> float:
+    """Read a number of at least 0, for argparse. Raises ArgumentTypeError."""
+    number = _number(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"not a number of at least 0: {text!r}")
+    return number
+
+
+def file_descriptor(text: str) -> int:
+    """Read the number of an open file, for argparse. Raises ArgumentTypeError."""
+    number = _number(text)
+    if not number.is_integer() or number < 0:
+        raise argparse.ArgumentTypeError(f"not the number of an open file: {text!r}")
+    return int(number)
+
+
+def _number(text: str) -> float:
+    """Return the number in a text, and NaN for another text."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 class _HelpFormatter(argparse.HelpFormatter):
-    """Wraps the paragraphs of descriptions and epilogs, except paragraphs with an indented line."""
+    """Wraps the paragraphs of descriptions and epilogs, except paragraphs with an indented line.
+
+    Lines are broken at spaces alone: the hyphens of a flag or a name are part of it.
+    """
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        wrap = super()._fill_text
         return "\n\n".join(
-            part if "\n " in part or part.startswith(" ") else wrap(part, width, indent)
+            part if "\n " in part or part.startswith(" ") else self._filled(part, width, indent)
             for part in text.split("\n\n")
         )
+
+    def _filled(self, text: str, width: int, indent: str) -> str:
+        lines = self._split_lines(text, width - len(indent))
+        return "\n".join(f"{indent}{line}" for line in lines)
 
 
 class Parser(argparse.ArgumentParser):

@@ -64,6 +64,15 @@ def bind(path: Path, program: str, mode: int = 0o600) -> Bound:
         raise UnixSocketError(f"cannot listen on {path}: {why}") from error
 
 
+def inherited(number: int) -> socket.socket:
+    """Return the listening socket that the starting process has given. Raises `UnixSocketError`."""
+    try:
+        return socket.socket(fileno=number)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UnixSocketError(f"--listener {number}: {reason}") from None
+
+
 def _check_owner(directory: Path) -> None:
     """Raise `UnixSocketError` for a directory in /tmp that another user may write to, or has."""
     status = directory.lstat()

@@ -147,7 +147,8 @@ def _spelt(item: Setting) -> str:
 
 
 def _add_flag(group: argparse._ArgumentGroup, item: Setting) -> None:
-    default = "" if item.default in (None, (), msgspec.NODEFAULT) else f"; default {_spelt(item)}"
+    is_unset = item.default in (None, (), "", msgspec.NODEFAULT)
+    default = "" if is_unset else f"; default {_spelt(item)}"
     text = f"{item.help} [{item.env}{default}]".replace("%", "%%")
     if item.is_bool:
         group.add_argument(

@@ -19,9 +19,9 @@ from reconcilers.kernel.wanted import WantedRoute
 from reconcilers.kernel.wanted_tables import FAMILIES
 from reconcilers.kernel.writer.protocol_messages import RouteTable
 from reconcilers.model import ObjectRef
-from speaker.api import PathSet
+from speaker.api import PathSet, parse_prefix
 from speaker.attribute import address_text
-from speaker.nlri import covering_prefixes, prefix_to_text, prefix_to_wire
+from speaker.nlri import prefix_to_text
 
 SLICE_ROUTES: Final = 100
 INSTALLED, PENDING, NOT_INSTALLED = "Installed", "Pending", "NotInstalled"
@@ -64,13 +64,11 @@ def _prefixes(text: str | None) -> list[tuple[str, bytes]] | None:
     """Return the prefix, or the prefixes that contain an address, longest first, with the family."""
     if text is None:
         return None
-    single = f"{text}/{128 if ':' in text else 32}"
     try:
-        family, nlri = prefix_to_wire(text if "/" in text else single)
+        selected = parse_prefix(text)
     except ValueError as error:
         raise BadRequestError(f"prefix: {error}") from None
-    wires = [nlri] if "/" in text else covering_prefixes(nlri)
-    return [(str(family), wire) for wire in wires]
+    return [(str(selected.family), wire) for wire in selected.prefixes]
 
 
 class _Selected:

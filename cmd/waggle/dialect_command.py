@@ -28,6 +28,7 @@ def add_parser(
             {
                 output.EXIT_OK: "success",
                 output.EXIT_ERROR: output.NO_AGENT,
+                output.EXIT_USAGE: output.USAGE,
                 output.EXIT_NOT_FOUND: "an object named does not exist",
             }
         ),

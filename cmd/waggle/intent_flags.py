@@ -83,7 +83,8 @@ def _add(parser: argparse._ActionsContainer, item: Setting) -> None:
     more: dict[str, Any] = {"action": "append"} if item.is_list else {"type": _converter(item)}
     if item.is_bool:
         more |= {"nargs": "?", "const": True}
-    default = "" if item.default in (None, ()) or item.is_list else f" (default: {_text(item)})"
+    is_unset = item.default in (None, (), "") or item.is_list
+    default = "" if is_unset else f" (default: {_text(item)})"
     parser.add_argument(
         item.flag,
         dest=item.flag,

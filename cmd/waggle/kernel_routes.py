@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from waggle import ask_agent, output
 from waggle.output import member
 from waggle.route_columns import origin_objects
-from waggle.route_selection import Nearest, hint, nearest
+from waggle.route_selection import Nearest, hint, nearest, truncated
 from waggle.tables import Column
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
             output.dump_list(answer.head, listed, lambda: {**answer.rest, **error}, args.output)
         elif first is not None:
             output.table(COLUMNS, listed, args)
+            if answer.rest.get("truncated"):
+                output.complain(args.prog, truncated(args.limit))
         else:
             output.complain(args.prog, missing or "no route of the kernel")
     except ask_agent.AgentError as error:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from waggle import output
+from waggle.progress import expect_input
 
+STANDARD_INPUT = "-"
 PATHS = "a file or a directory tree of YAML or JSON, or - for standard input; may be repeated"
 UNREADABLE = "ErrorList"
 """The kind of the answer of a command whose documents are no lists, where there is none."""
@@ -33,7 +35,10 @@ def add_manifest_flag(
 
 def manifest_paths(args: argparse.Namespace) -> list[str]:
     """Return the paths in the order in which they are given; none without the flag."""
-    return [path for group in args.filename or () for path in group]
+    paths = [path for group in args.filename or () for path in group]
+    if STANDARD_INPUT in paths:
+        expect_input(args)
+    return paths
 
 
 def complain_of_input(

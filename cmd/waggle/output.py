@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import errno
 import json
-import math
 import os
 import shutil
 import socket
@@ -35,6 +34,7 @@ EXIT_PIPE = 141
 USAGE = "wrong usage"
 INCOMPLETE = "with --all-nodes: nodes without an answer, which are in errors"
 NO_AGENT = "no agent runs, or it does not answer"
+WATCH_ENDS = "interrupted: the end of --watch"
 """Meanings of exit statuses that several commands have."""
 
 API_VERSION = "cli.waggle/v1"
@@ -70,24 +70,6 @@ def read_format(text: str) -> str:
     return text
 
 
-def positive(text: str) -> int:
-    """Read a number of at least 1, for argparse. Raises ArgumentTypeError."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"not a number of at least 1: {text!r}")
-    return int(text)
-
-
-def positive_seconds(text: str) -> float:
-    """Read a number of seconds above 0, for argparse. Raises ArgumentTypeError."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"not a number of seconds above 0: {text!r}")
-    return seconds
-
-
 def use_color(choice: str, stream: TextIO, environ: dict[str, str] | None = None) -> bool:
     """Decide on colours: ``--color``, then NO_COLOR (no-color.org), then TERM and the terminal."""
     env = os.environ if environ is None else environ
@@ -114,6 +96,8 @@ def table(
     head = [column for column in columns if wide or not column.wide]
     cells = (row(head, item) for item in items)
     layout = Layout(color=use_color(args.color, stream), headers=not args.no_headers)
+    if getattr(args, "has_wide", False):
+        layout = layout._replace(all_columns="-o wide")
     if (width := terminal_width(stream)) is not None:
         if not (stream.encoding or "ascii").lower().startswith("utf"):
             cells = (
@@ -192,6 +176,7 @@ def add_output_flags(
 
 def add_format_flag(parser: argparse.ArgumentParser, formats: Sequence[str], default: str) -> None:
     """Add ``-o`` alone."""
+    parser.set_defaults(has_wide="wide" in formats)
     names = (f"{name} (all columns)" if name == "wide" else name for name in formats)
     parser.add_argument(
         "-o",
@@ -217,7 +202,13 @@ def is_document(form: str) -> bool:
 def exit_statuses(meanings: Mapping[int, str], notes: str = "") -> str:
     """Return the epilog of a command's help: notes, then the exit statuses."""
     lines = [
-        textwrap.fill(meaning, 78, initial_indent=f"  {status:<3}  ", subsequent_indent=" " * 7)
+        textwrap.fill(
+            meaning,
+            78,
+            initial_indent=f"  {status:<3}  ",
+            subsequent_indent=" " * 7,
+            break_on_hyphens=False,
+        )
         for status, meaning in meanings.items()
     ]
     return "\n".join([*([notes, ""] if notes else []), "exit status:", *lines])

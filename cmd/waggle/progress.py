@@ -90,3 +90,15 @@ def progress_of(args: argparse.Namespace) -> Progress:
     """Return the progress of a command, which draws nothing where it was not started."""
     given = getattr(args, "progress", None)
     return given if isinstance(given, Progress) else Progress(getattr(args, "prog", "waggle"))
+
+
+def expect_input(args: argparse.Namespace) -> None:
+    """Before standard input is read: name a terminal as what is read.
+
+    The progress ends, as it would be drawn into what is typed.
+    """
+    terminal = sys.__stdin__
+    if terminal is not None and sys.stdin is terminal and terminal.isatty():
+        progress_of(args).stop()
+        program = getattr(args, "prog", "waggle")
+        print(f"{program}: reads this terminal; Ctrl-D ends the input", file=sys.stderr)

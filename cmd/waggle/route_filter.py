@@ -13,10 +13,10 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from cells.api.streamed_list import StreamedList
+from cells.nearest_prefixes import Network, network_of
 from waggle import output
 
 Item: TypeAlias = Mapping[str, Any]
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 ORIGINS: Final = ("igp", "egp", "incomplete")
 """The values of the path attribute ORIGIN (RFC 4271 section 5.1.1)."""
 BOUNDARY: Final = r"(?:^|[ ,{}()]|$)"
@@ -68,10 +68,10 @@ def _community(text: str) -> str:
 
 
 def _network(text: str) -> Network:
-    try:
-        return ipaddress.ip_network(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    network = network_of(text)
+    if network is None:
+        raise argparse.ArgumentTypeError(f"not a prefix: {text!r} (10.0.0.0/8, 2001:db8::/32)")
+    return network
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from cells.arguments import positive
 from waggle import ask_agent, kernel_routes, output, route_columns, sessions
 from waggle.fleet.flags import asks_cluster
 from waggle.route_columns import TABLES
@@ -25,6 +26,7 @@ from waggle.route_selection import (
     hint,
     nearest,
     no_routes,
+    truncated,
 )
 from waggle.watching import add_watch_flag, watched
 
@@ -59,7 +61,7 @@ def add_arguments(
     parser.add_argument("--peer", metavar="P", help=f"only this peer, by {peer_by}")
     parser.add_argument(
         "--limit",
-        type=output.positive,
+        type=positive,
         metavar="N",
         help="only the first N routes of the answer",
     )
@@ -186,12 +188,7 @@ def _notes(
         yield _no_routes(selection, args, answer.rejected, is_kept=not counted)
         yield from counted
     elif answer.rest.get("truncated"):
-        first = (
-            "this is the first route"
-            if args.limit == 1
-            else f"these are the first {args.limit} routes"
-        )
-        yield f"{first}; there are more"
+        yield truncated(args.limit)
     elif selection.table == "received" and selection.prefix is None:
         yield from _not_kept(_peers(args), selection)
     if selection.table == "received" and not missing:

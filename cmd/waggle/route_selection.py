@@ -100,3 +100,9 @@ def no_routes(
         "available": "no route is selected for advertisement and none was received",
     }[selection.table]
     return f"no {selection.table} {family}routes{where}: {why}"
+
+
+def truncated(limit: int) -> str:
+    """Return the sentence below a list that ``--limit`` has cut."""
+    first = "this is the first route" if limit == 1 else f"these are the first {limit} routes"
+    return f"{first}; there are more"

@@ -92,7 +92,7 @@ def fitted(
         layout = layout._replace(headers=False)
     if fit.left_out:
         titles = ", ".join(columns[at].title for at in fit.left_out)
-        note = f"({titles}: not shown at this width; -o wide shows all columns)"
+        note = f"({titles}: not shown at this width; {layout.all_columns} shows all columns)"
         yield [styled(line, "dim", layout) for line in wrap(note, width)]
 
 
@@ -136,6 +136,8 @@ class Layout(NamedTuple):
 
     color: bool = False
     headers: bool = True
+    all_columns: str = "a wider terminal"
+    """The remedy for hidden columns, in the note below the table."""
 
 
 def text_width(text: str) -> int:

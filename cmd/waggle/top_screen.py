@@ -11,6 +11,7 @@ from waggle import output
 from waggle.history import line
 from waggle.sessions import ESTABLISHED, reason, state_style
 from waggle.sessions import columns as columns_of_sessions
+from waggle.tables import text_width
 
 Item = Mapping[str, Any]
 Line = tuple[str, str]
@@ -18,6 +19,11 @@ Line = tuple[str, str]
 SHOWN: Final = ("PEER", "STATE", "SINCE")
 """The columns of ``waggle peers`` that are the first ones here; numbers are sums and rates."""
 UNITS: Final = ("", "K", "M", "G", "T")
+NAME_WIDTH: Final = 22
+"""Of the column PEER on a screen of 80 columns; a wider screen has more for longer names."""
+STATE_WIDTH: Final = 11
+NUMBER_WIDTHS: Final = (7, 7, 7, 7, 9, 9)
+"""Of the columns behind the state: a full table has more than a million routes."""
 
 
 class Reading(NamedTuple):
@@ -51,6 +57,7 @@ class Rates(NamedTuple):
 def lines(now: Reading, before: Reading, width: int, height: int, trouble: str = "") -> list[Line]:
     """Return the lines of the screen, none wider than it, and no more than it has."""
     sessions = sorted(now.sessions, key=_worst_first)
+    name_width = _name_width(sessions, width)
     columns = {column.title: column.cell for column in columns_of_sessions(now.time)}
     cells = [columns[title] for title in SHOWN]
     head: list[Line] = [(summary(now, before), "")]
@@ -58,10 +65,10 @@ def lines(now: Reading, before: Reading, width: int, height: int, trouble: str =
     room = max(0, height - len(head) - 3)
     of_changes = min(len(now.changes), max(3, room // 3, room - len(sessions)))
     of_sessions = max(0, room - of_changes)
-    body = [(_columns(*SHOWN, "IN/s", "OUT/s", "QUEUE", "RECV", "SENT"), "head")]
+    body = [(_columns(name_width, *SHOWN, "IN/s", "OUT/s", "QUEUE", "RECV", "SENT"), "head")]
     rates = _rates(now, before)
     body += [
-        _session(item, rates[_identity(item)], [cell(item) for cell in cells])
+        _session(item, rates[_identity(item)], [cell(item) for cell in cells], name_width)
         for item in sessions[:of_sessions]
     ]
     if len(sessions) > of_sessions:
@@ -136,8 +143,9 @@ def _worst_first(item: Item) -> tuple[Any, ...]:
     return (item["state"] == ESTABLISHED, queued, *output.peer_order(dict(item)))
 
 
-def _session(item: Item, rate: Rates, shown: Sequence[str]) -> Line:
+def _session(item: Item, rate: Rates, shown: Sequence[str], name_width: int) -> Line:
     text = _columns(
+        name_width,
         *shown,
         _rate(rate.received),
         _rate(rate.sent),
@@ -147,7 +155,7 @@ def _session(item: Item, rate: Rates, shown: Sequence[str]) -> Line:
     )
     if why := reason(item):
         # In place of the rates, so that it is seen at 80 columns.
-        text = f"{_columns(*shown)}  {why}"
+        text = f"{_columns(name_width, *shown)}  {why}"
     style = state_style(item["state"])
     return text, "" if style == "green" else "red"
 
@@ -161,10 +169,37 @@ def _routes(item: Item, name: str) -> str:
     return "-" if counts is None else str(sum(count["routes"] for count in counts))
 
 
-def _columns(*cells: str) -> str:
-    name, state, *others = cells
-    shortened = name if len(name) <= 22 else f"{name[:21]}~"
-    return f"{shortened:<22} {state:<12}" + "".join(f"{cell:>7}" for cell in others)
+def _name_width(sessions: Sequence[Item], width: int) -> int:
+    """Return the width of the column PEER: half of the screen at the most, for a reason beside it."""
+    longest = max((text_width(escape(item["name"])) for item in sessions), default=0)
+    room = min(width - 1 - STATE_WIDTH - sum(NUMBER_WIDTHS), width // 2)
+    return max(NAME_WIDTH, min(longest, room))
+
+
+def _columns(name_width: int, *cells: str) -> str:
+    name, state, *others = map(escape, cells)
+    shown = _shortened(name, name_width)
+    numbers = zip(others, NUMBER_WIDTHS, strict=False)
+    padding = " " * (name_width - text_width(shown))
+    text = f"{shown}{padding} {state:<{STATE_WIDTH}}"
+    return text + "".join(f"{cell:>{width}}" for cell, width in numbers)
+
+
+def _shortened(name: str, width: int) -> str:
+    """Return a name that is too long without its middle: names often differ at their ends."""
+    if text_width(name) <= width:
+        return name
+    head = _head(name, (width - 1) // 2)
+    tail = _head(name[::-1], width - 1 - text_width(head))[::-1]
+    return f"{head}~{tail}"
+
+
+def _head(text: str, width: int) -> str:
+    """Return the first characters, as many as fit a width."""
+    head = text[:width]
+    while text_width(head) > width:
+        head = head[:-1]
+    return head
 
 
 def _change_style(item: Item) -> str:
@@ -173,4 +208,4 @@ def _change_style(item: Item) -> str:
 
 def _fit(text: str, width: int) -> str:
     text = escape(text)
-    return text if len(text) <= width else f"{text[: width - 1]}~"
+    return text if text_width(text) <= width else f"{_head(text, width - 1)}~"

@@ -11,9 +11,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cells.arguments import Parser, open_standard_streams
+from cells.arguments import (
+    Parser,
+    file_descriptor,
+    not_negative,
+    open_standard_streams,
+    positive_seconds,
+)
 from cells.hive.capabilities import IPC_LOCK, keep_only
-from cells.unix_socket import UnixSocketError, bind
+from cells.unix_socket import UnixSocketError, bind, inherited
 from reconcilers.bfd.process import realtime
 from reconcilers.bfd.process.service import BfdService, Policy, serve
 from reconcilers.process.keeper import keep
@@ -30,6 +36,12 @@ it is a DaemonSet of its own.
 It goes on while the agent is restarted or updated. Its sessions are continued by the next process, with
 the files of --state-directory, if that starts before the neighbors' detection time has passed.
 """
+EPILOG = """\
+exit status:
+  0  ended by SIGTERM or SIGINT, or after --alone
+  1  cannot start
+  2  wrong usage
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         if args.listener is not None:
-            return _keep(socket.socket(fileno=args.listener), args)
+            return _keep(inherited(args.listener), args)
         bound = bind(args.socket, "waggle-bfd", SOCKET_MODE)
         try:
             bound.sock.listen(BACKLOG)
@@ -46,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             bound.unlink()
     except (OSError, UnixSocketError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"waggle-bfd: {error}", file=sys.stderr)
         return EXIT_ERROR
 
 
@@ -73,7 +85,7 @@ def _serve(listener: socket.socket, args: argparse.Namespace) -> int:
     policy = Policy(
         round(args.least_interval * 1000),
         args.at_end,
-        None if args.alone is None else float(args.alone),
+        args.alone,
     )
     serve(
         BfdService(
@@ -89,14 +101,17 @@ def _serve(listener: socket.socket, args: argparse.Namespace) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="waggle-bfd", description=DESCRIPTION)
+    parser = Parser(prog="waggle-bfd", description=DESCRIPTION, epilog=EPILOG)
     parser.add_version()
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
         "--socket", metavar="PATH", type=Path, help="the Unix socket to which the agent connects"
     )
     where.add_argument(
-        "--listener", metavar="FD", type=int, help="a listening Unix socket that the agent made"
+        "--listener",
+        metavar="FD",
+        type=file_descriptor,
+        help="a listening Unix socket that the agent made",
     )
     parser.add_argument(
         "--state-directory",
@@ -107,7 +122,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--least-interval",
         metavar="MILLISECONDS",
-        type=float,
+        type=not_negative,
         default=300.0,
         help="to which shorter intervals are raised where the kernel gives no real-time scheduling "
         "(default: %(default)g)",
@@ -122,7 +137,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--alone",
         metavar="SECONDS",
-        type=float,
+        type=positive_seconds,
         help="end all sessions and the process after this time without an agent (default: never)",
     )
     return parser

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cells.arguments import Parser, open_standard_streams
-from cells.unix_socket import UnixSocketError, bind
+from cells.arguments import Parser, file_descriptor, open_standard_streams, positive_seconds
+from cells.unix_socket import UnixSocketError, bind, inherited
 from reconcilers.kernel.writer.service import VERIFY_SECONDS, Service
 from reconcilers.process.keeper import keep
 
@@ -25,6 +25,12 @@ NET_ADMIN. An agent starts it, except in Kubernetes, where it is a container of 
 
 When it ends routes stay, and the next one adopts them.
 """
+EPILOG = """\
+exit status:
+  0  ended by SIGTERM or SIGINT, or as its agent has ended
+  1  cannot start
+  2  wrong usage
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if args.listener is None:
             return _listen(args)
-        listener = socket.socket(fileno=args.listener)
+        listener = inherited(args.listener)
         # What was imported is shared by all writers that it starts.
         gc.freeze()
         return keep(lambda: _serve(listener, args, child=True), "the writer")
@@ -67,7 +73,7 @@ def _serve(listener: socket.socket, args: argparse.Namespace, *, child: bool) ->
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="waggle-kernel", description=DESCRIPTION)
+    parser = Parser(prog="waggle-kernel", description=DESCRIPTION, epilog=EPILOG)
     parser.add_version()
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
@@ -76,7 +82,7 @@ def _parser() -> Parser:
     where.add_argument(
         "--listener",
         metavar="FD",
-        type=int,
+        type=file_descriptor,
         help="a listening Unix socket that the agent made; ends when the standard input does",
     )
     parser.add_argument(
@@ -88,7 +94,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--verify-interval",
         metavar="SECONDS",
-        type=float,
+        type=positive_seconds,
         default=VERIFY_SECONDS,
         help="from the reading of one table to that of the next one (default: %(default)g)",
     )

@@ -66,7 +66,10 @@ def parse_target(text: str, kinds: Mapping[str, str]) -> Target:
     except ValueError:
         pass
     else:
-        network = ipaddress.ip_network(text, strict=False)
+        try:
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            raise ValueError(f"{text!r} is neither a prefix nor an address") from None
         return Target(text, prefix=prefix_to_wire(str(network)))
     spellings = {**EXPLAINED_KINDS, **kinds}
     kind = spellings.get(parts[0].lower()) if len(parts) > 1 else None

@@ -30,7 +30,7 @@ class UnreadablePathError(Exception):
         self.reason = reason
 
 
-NO_MANIFESTS = "has no manifests: files with the suffix .yaml, .yml or .json"
+NO_MANIFESTS = "there are no manifests: files with the suffix .yaml, .yml or .json"
 
 
 class Loaded(NamedTuple):

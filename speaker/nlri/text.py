@@ -40,7 +40,8 @@ def prefix_to_wire(text: str) -> tuple[Family, bytes]:
         network = ipaddress.ip_network(text)
     except ValueError as error:
         if "host bits" in str(error):
-            raise
+            network = ipaddress.ip_network(text, strict=False)
+            raise ValueError(f"{text} has host bits set; the prefix is {network}") from None
         raise ValueError(f"{text!r} is not a prefix such as 10.0.0.0/24") from None
     family = IPV4_UNICAST if network.version == 4 else IPV6_UNICAST
     length = network.prefixlen

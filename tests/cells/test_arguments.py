@@ -213,3 +213,18 @@ def test_standard_streams_that_are_closed_lead_nowhere(
     assert opened == [
         entry for name in closed for entry in ((os.devnull, os.O_RDWR), (numbers[name], True))
     ]
+
+
+def test_a_help_is_broken_at_spaces_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flag or a name that is broken at its hyphens cannot be copied."""
+    monkeypatch.setenv("COLUMNS", "40")
+    text = " ".join(f"one-name-of-{number}-parts" for number in range(9))
+    toy = Parser(prog="toy", description=text, epilog=text)
+    toy.add_argument("--flag", help=text)
+    with pytest.raises(SystemExit):
+        toy.parse_args(["--help"])
+    printed = capsys.readouterr().out
+    for number in range(9):
+        assert printed.count(f"one-name-of-{number}-parts") == 3

@@ -224,7 +224,7 @@ def test_a_directory_without_a_manifest_is_a_problem(
     (tmp_path / "objects.txt").write_text("kind: List")
     assert checked(tmp_path, capsys) == (
         1,
-        ["has no manifests: files with the suffix .yaml, .yml or .json ()"],
+        ["there are no manifests: files with the suffix .yaml, .yml or .json ()"],
     )
 
 

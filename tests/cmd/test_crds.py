@@ -55,14 +55,21 @@ def test_a_kind_is_named_as_in_a_manifest_or_as_kubectl_does(
     assert found["metadata"]["name"] == "ciliumbgppeerconfigs.cilium.io"
 
 
-def test_an_unknown_kind_is_an_error_that_lists_the_kinds(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("Nothing", "no dialect or kind Nothing; the names are antrea, "),
+        ("ciliun", "no dialect or kind ciliun; did you mean cilium?"),
+        ("bgppeers x-y-z frrconfigration", "; did you mean FRRConfiguration?"),
+    ],
+)
+def test_an_unknown_name_is_an_error_with_a_near_one_or_all(
+    words: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["crds", "Service", "-o", "name"]) == 4
+    assert main(["crds", *words.split(), "-o", "name"]) == 4
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "no kind Service; the kinds are " in captured.err
-    assert "CiliumBGPClusterConfig, " in captured.err
+    assert sentence in captured.err
 
 
 def test_a_peer_of_cilium_without_as_number_has_any_in_each_version(

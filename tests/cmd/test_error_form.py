@@ -15,6 +15,8 @@ import pytest
 from tests.cmd.terminal import environment
 from waggle.__main__ import main as run_waggle
 from waggle_agent.__main__ import main as run_agent
+from waggle_bfd.__main__ import main as run_bfd
+from waggle_kernel.__main__ import main as run_kernel
 from waggle_operator.__main__ import main as run_operator
 
 pytestmark = pytest.mark.program
@@ -29,6 +31,8 @@ MAINS: Mapping[str, Callable[[list[str]], int]] = {
     "waggle": run_waggle,
     "waggle-agent": run_agent,
     "waggle-operator": run_operator,
+    "waggle-bfd": run_bfd,
+    "waggle-kernel": run_kernel,
 }
 
 
@@ -105,6 +109,22 @@ def run(words: list[str], folder: Path, **variables: str) -> subprocess.Complete
         ("waggle peers clear", 2),
         ("waggle routes nothing --watch", 2),
         ("waggle nothing", 2),
+        ("waggle routes --within x", 2),
+        ("waggle explain 10.0.0.0/33 -f . --node n", 2),
+        ("waggle decode ff --jsonl none", 2),
+        ("waggle decode --jsonl none --ibgp", 2),
+        ("waggle replay none --until 0", 2),
+        ("waggle router -c none --record-limit -1", 2),
+        ("waggle-bfd", 2),
+        ("waggle-bfd --socket s --least-interval nan", 2),
+        ("waggle-bfd --socket s --alone -1", 2),
+        ("waggle-bfd --listener -1", 2),
+        ("waggle-bfd --listener 99999", 1),
+        ("waggle-bfd --socket bad.yaml/s", 1),
+        ("waggle-kernel --listener -1", 2),
+        ("waggle-kernel --listener 99999", 1),
+        ("waggle-kernel --socket s --verify-interval soon", 2),
+        ("waggle-kernel --socket bad.yaml/s", 1),
         ("waggle-agent --nothing", 2),
         ("waggle router routes --nothing", 2),
     ],

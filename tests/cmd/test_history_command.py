@@ -169,6 +169,22 @@ def test_new_changes_are_lines_behind_the_others_until_the_agent_stops(
     )
 
 
+def test_a_target_without_changes_is_named_before_it_is_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may be a typing error, and it may have its first change later."""
+    log = HistoryLog("n", 100)
+    log.add(ENTRIES[0])
+    path = tmp_path / "agent.sock"
+    later = HistoryItem(event_time=NOW, type="ADDED", kind="Service", name="shop/wib")
+    with serving(path, MadeUp(), history_resource(log), follow([], later)):
+        assert main(["history", "--watch", "shop/wib", "--socket", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert "Service/shop/wib" in captured.out
+    assert "no change of shop/wib is among" in captured.err
+    assert "did you mean shop/web?" in captured.err
+
+
 def test_a_document_has_no_end_to_wait_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--watch", "-o", "json"]) == 2
     assert "--watch: with -o table, wide, jsonl only" in capsys.readouterr().err

@@ -151,3 +151,10 @@ def test_an_approval_is_given_once_and_by_no_screen_that_goes_on(run: Run) -> No
     done, table, text = run("--approve", "--watch")
     assert (done, table) == (2, [])
     assert text == "waggle routes: --approve installs routes once: not with --watch\n"
+
+
+def test_a_list_that_the_limit_cuts_is_named(run: Run) -> None:
+    done, table, note = run("--limit", "1")
+    assert (done, len(table)) == (0, 2)
+    assert note == "waggle routes: this is the first route; there are more\n"
+    assert run("--limit", "2")[2] == ""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cmd.help_pages import ACTIONS
 from waggle.__main__ import COMMANDS, main
 from waggle.output import (
     EXIT_ERROR,
@@ -177,8 +178,7 @@ def test_a_flag_of_a_command_may_come_before_it(
 def _helps() -> Iterator[list[str]]:
     yield ["waggle"]
     yield from (["waggle", name] for name in COMMANDS)
-    actions = "check announce withdraw routes peers collectors refresh reset shutdown enable"
-    yield from (["waggle", "router", name] for name in actions.split())
+    yield from (["waggle", "router", name] for name in ACTIONS)
 
 
 @pytest.mark.parametrize("words", [*_helps()], ids=" ".join)
@@ -186,8 +186,9 @@ def test_a_help_has_80_columns(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as ended:
         main([*words[1:], "--help"])
+    assert ended.value.code == 0
     assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []
 
 

@@ -52,6 +52,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("flags", "selected"),
     [
+        (["--within", "10.0.0.1/8"], [0, 1, 2]),
         (["--within", "10.0.0.0/8"], [0, 1, 2]),
         (["--within", "10.0.0.0/12"], [1, 2]),
         (["--within", "::/0"], [3, 4]),
@@ -122,7 +123,7 @@ def test_flags_that_select_no_route_are_the_reason(
 @pytest.mark.parametrize(
     "flags",
     [
-        ["--within", "10.0.0.1/8"],
+        ["--within", "10.0.0.1/33"],
         ["--as-path", "("],
         ["--community", "no-exports"],
         ["--community", "65536:1"],

@@ -298,3 +298,11 @@ def test_a_schema_is_printed_by_its_kind(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["schema", "PeersList"]) == 4
     text = "waggle schema: there is no kind 'PeersList'; did you mean PeerList?\n"
     assert capsys.readouterr().err == text
+
+
+def test_the_kind_may_be_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for word in ("PeerList", "peerlist"):
+        assert main(["schema", word]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cmd.terminal import run_in_terminal
+from tests.cmd.terminal import ROOT, Terminal, run_in_terminal
 from waggle import route_columns, sessions
+from waggle.__main__ import main
 from waggle.commands import explain, status
 from waggle.tables import Column, Layout, fitted, plain, text_width, wrap
 
@@ -90,7 +91,7 @@ def test_no_word_is_broken_and_no_important_column_left_out(
     lines = narrow(columns, row, width)
     note = " ".join(line for line in lines if line.startswith("(") or line.endswith(")"))
     left_out = {title for title in may_be_left_out if f"{title}," in note or f"{title}:" in note}
-    assert ("-o wide" in note) is bool(left_out)
+    assert ("not shown at this width" in note) is bool(left_out)
     shown = {word for line in lines for word in line.split()}
     for column, value in zip(columns, row, strict=True):
         if not column.wide and column.title not in left_out:
@@ -231,3 +232,28 @@ def test_a_real_terminal_of_80_columns_shows_peer_state_and_reason() -> None:
 )
 def test_a_text_takes_two_columns_for_each_wide_character(text: str, columns: int) -> None:
     assert text_width(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("command", "note"),
+    [
+        (
+            "crds cilium -o table",
+            "KIND: not shown at this width; a wider terminal shows all columns",
+        ),
+        (
+            "render -f examples/metallb --node node-1 -o table",
+            "ROUTER-ID: not shown at this width; -o wide shows all columns",
+        ),
+    ],
+)
+def test_hidden_columns_are_shown_by_a_format_that_the_command_has(
+    command: str, note: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.chdir(ROOT)
+    assert main([*command.split(), "--no-pager", "--color=never"]) == 0
+    assert f"({note})\n" in terminal.getvalue()

@@ -19,6 +19,7 @@ from tests.cmd.terminal import run_in_terminal
 from tests.support.api import MadeUp, serving, session_item
 from waggle import output
 from waggle.__main__ import main
+from waggle.tables import text_width
 from waggle.top_screen import Reading, lines, size, summary
 
 NOW = datetime.now(UTC)
@@ -97,12 +98,33 @@ def test_a_screen_of_any_size_is_not_exceeded(width: int, height: int, sessions:
     assert all(len(text) <= width and text.isprintable() for text, _ in shown)
 
 
-def test_a_name_is_cut_where_it_is_longer_than_its_column() -> None:
-    for name, shown in (("t" * 22, "t" * 22), ("t" * 23, "t" * 21 + "~")):
-        reading = BEFORE._replace(sessions=[session(name)])
-        texts = [text for text, _ in lines(reading, reading, 80, 24)]
-        (line,) = (text for text in texts if text.startswith("tt"))
-        assert line.startswith(f"{shown} Established")
+@pytest.mark.parametrize(
+    ("name", "width", "shown"),
+    [
+        ("t" * 22, 80, "t" * 22),
+        ("rack-1-of-the-hall-in-the-west-tor-1", 80, "rack-1-of-~-west-tor-1"),
+        ("rack-1-of-the-hall-in-the-west-tor-1", 120, "rack-1-of-the-hall-in-the-west-tor-1"),
+        ("t" * 253, 200, "t" * 49 + "~" + "t" * 50),
+        ("機架" * 20, 80, "機架機架機~架機架機架"),
+    ],
+)
+def test_a_name_has_more_room_on_a_wide_screen_and_loses_its_middle(
+    name: str, width: int, shown: str
+) -> None:
+    reading = BEFORE._replace(sessions=[session(name)])
+    texts = [text for text, _ in lines(reading, reading, width, 24)]
+    (line,) = (text for text in texts if "Established " in text and not text.startswith("worker"))
+    assert line.startswith(f"{shown.strip()} ")
+    assert text_width(line) <= width
+
+
+def test_columns_stay_apart_with_a_full_table() -> None:
+    full = [{"family": "ipv4-unicast", "routes": 1_024_000}]
+    item = session("tor-1") | {"received": full, "advertised": full}
+    reading = BEFORE._replace(sessions=[item])
+    texts = [text for text, _ in lines(reading, reading, 80, 24)]
+    (line,) = (text for text in texts if text.startswith("tor-1"))
+    assert line.split()[-3:] == ["0", "1024000", "1024000"]
 
 
 def test_more_sessions_than_fit_are_counted_and_changes_keep_their_place() -> None:

@@ -57,7 +57,7 @@ def test_the_spans_are_a_tree_in_the_order_of_their_begin(
     path = tmp_path / "agent.sock"
     with serving(path, MadeUp(), SPANS_PATH):
         arguments = ["--socket", str(path)]
-        assert main(["trace", "10.0.0.0/24", *arguments]) == 0
+        assert main(["trace", "10.0.0.7/24", *arguments]) == 0
         assert capsys.readouterr().out.splitlines() == [
             " AFTER    TOOK  SPAN               TIMELINE             DETAILS",
             "0.00ms  0.25ms  resource.event     =                    object=shop/web\\x1b[31m",

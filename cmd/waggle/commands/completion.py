@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from waggle import output
-from waggle.output import EXIT_OK, exit_statuses, member
+from waggle.output import EXIT_OK, EXIT_USAGE, USAGE, exit_statuses, member
 from waggle.tables import Column
 
 
@@ -70,7 +70,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="print a script by which a shell completes commands and flags",
         description="Print a script by which bash, zsh or fish completes commands, flags and their "
         "choices. With -o json and yaml it is in a document, with the file that it is for.",
-        epilog=exit_statuses({EXIT_OK: "success"}, _epilog()),
+        epilog=exit_statuses({EXIT_OK: "success", EXIT_USAGE: USAGE}, _epilog()),
     )
     parser.add_argument("shell", choices=tuple(INSTALLATIONS), help="the shell")
     output.add_output_flags(parser, (SCRIPT, "table", "json", "jsonl", "yaml"), SCRIPT)

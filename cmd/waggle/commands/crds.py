@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from waggle import output
 from waggle.dialects import Dialects
-from waggle.manifest_flag import complain_of_input
+from waggle.manifest_flag import STANDARD_INPUT, complain_of_input
 from waggle.output import (
     EXIT_NOT_FOUND,
     EXIT_OK,
@@ -20,6 +20,7 @@ from waggle.output import (
     exit_statuses,
     reason_of,
 )
+from waggle.progress import expect_input
 from waggle.tables import Column
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from resources.kind import Kind
 
 NAME = "crds"
-STANDARD_INPUT = "-"
 COLUMNS = (
     Column("NAME", lambda definition: definition["metadata"]["name"]),
     Column("KIND", lambda definition: definition["spec"]["names"]["kind"], minor=1),
@@ -115,12 +115,16 @@ def run(args: argparse.Namespace) -> int:
     unknown = [name for name in args.names if not catalog.named(name)]
     unknown += [name for name in args.replace if len(catalog.named(name)) != 1]
     if unknown:
-        complain_of_input(args, f"no kind {', '.join(unknown)}; {catalog}", "NotFound")
+        listed = ", ".join(unknown)
+        hint = catalog.hint(unknown)
+        complain_of_input(args, f"no dialect or kind {listed}{hint}", "NotFound")
         return EXIT_NOT_FOUND
     names = {kind.name for name in args.names for kind in catalog.named(name)}
     wanted = [kind for kind in catalog.kinds if not names or kind.name in names]
     definitions = [custom_resource_definition(kind) for kind in wanted]
     if args.installed is not None:
+        if args.installed == STANDARD_INPUT:
+            expect_input(args)
         replaced = {kind.name for name in args.replace for kind in catalog.named(name)}
         try:
             definitions = _beside_installed(definitions, args.installed, replaced, ours=args.ours)
@@ -141,6 +145,7 @@ class _Catalog:
 
         of_dialects = [dialect.all_kinds() for dialect in dialects]
         self.kinds = defined(Kinds(kinds_of(dialects), *of_dialects))
+        self._names = [*(dialect.name for dialect in dialects), *(kind.name for kind in self.kinds)]
         self._by_word: dict[str, tuple[Kind[Any], ...]] = {
             dialect.name: defined(dialect.all_kinds()) for dialect in dialects
         }
@@ -152,9 +157,12 @@ class _Catalog:
         """Return the kinds of a dialect, or the kind of a name or resource name; else nothing."""
         return self._by_word.get(word.lower(), ())
 
-    def __str__(self) -> str:
-        """Return the known kinds as a sentence."""
-        return f"the kinds are {', '.join(kind.name for kind in self.kinds)}"
+    def hint(self, unknown: Sequence[str]) -> str:
+        """Return the end of a sentence about unknown words: near names, else all of them."""
+        from resources.schema import did_you_mean
+
+        near = [text for word in unknown if (text := did_you_mean(word, self._names))]
+        return "".join(near) or f"; the names are {', '.join(self._names)}"
 
 
 class _UnreadableError(Exception):

@@ -40,6 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 EXIT_OK: "success",
                 EXIT_ERROR: f"{NO_AGENT}, or it reports no Events",
                 EXIT_USAGE: USAGE,
+                output.EXIT_INTERRUPTED: output.WATCH_ENDS,
             }
         ),
     )

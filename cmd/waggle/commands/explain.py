@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ipaddress
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cells.nearest_prefixes import network_of
 from waggle import ask_agent, kernel_routes, output, route_columns
 from waggle.dialects import DIALECTS, Dialects
 from waggle.fleet.flags import add_fleet_flags, asks_cluster
@@ -334,8 +334,9 @@ def _paths(client: Client, args: argparse.Namespace) -> list[dict[str, Any]]:
 
 def _in_kernel(client: Client, args: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the route of the kernel for a prefix or an address; none where the agent installs none."""
-    with contextlib.suppress(ValueError, ask_agent.AgentError):
-        ipaddress.ip_network(args.target or "")
+    if network_of(args.target or "") is None:
+        return []
+    with contextlib.suppress(ask_agent.AgentError):
         items: list[dict[str, Any]] = client.get("/v1/kernel-routes", {"prefix": args.target})[
             "items"
         ]

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from cells.arguments import positive
 from cells.safe_text import escape
 from waggle import ask_agent, output
 from waggle.history import COLUMNS, line
@@ -29,9 +30,10 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         epilog=output.exit_statuses(
             {
                 EXIT_OK: "success, also without changes",
-                EXIT_ERROR: f"{NO_AGENT}, or it keeps no history",
+                EXIT_ERROR: f"{NO_AGENT}, or it keeps no history; with --watch: the agent stopped",
                 EXIT_USAGE: output.USAGE,
                 EXIT_NOT_FOUND: "no change of it is among the entries",
+                output.EXIT_INTERRUPTED: output.WATCH_ENDS,
             },
             "examples:\n  waggle history --since 15m\n  waggle history 198.51.100.0/24\n"
             "  waggle history shop/web\n  waggle history tor-1 --watch",
@@ -52,7 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--limit",
-        type=output.positive,
+        type=positive,
         default=MOST,
         metavar="N",
         help="at most the last N (default: %(default)s)",
@@ -97,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_ERROR
     answer["items"].reverse()
     if args.watch:
+        for error in answer["errors"]:  # what is followed may come yet
+            output.complain(args.prog, error["message"])
         return _watch(args, answer["items"])
     if args.output not in ("table", "wide"):
         output.dump(answer, args.output)

@@ -41,7 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         nargs="?",
         metavar="LEVEL",
         choices=(*LEVELS, DEFAULT),
-        help=f"{', '.join(LEVELS)}; {DEFAULT}: that of the configuration again",
+        help=f"{', '.join(LEVELS)}; {DEFAULT} is that of the configuration again. Without LEVEL the "
+        "present one is shown",
     )
     ask_agent.add_socket_flag(parser)
     output.add_output_flags(parser)

@@ -28,6 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             {
                 EXIT_OK: "success",
                 EXIT_ERROR: f"{NO_AGENT}, or it runs without metrics",
+                output.EXIT_USAGE: output.USAGE,
                 EXIT_NOT_FOUND: "no metric has this in its name",
             }
         ),

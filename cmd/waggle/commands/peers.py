@@ -26,6 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 output.EXIT_USAGE: output.USAGE,
                 output.EXIT_INCOMPLETE: output.INCOMPLETE,
                 output.EXIT_NOT_FOUND: "no such peer or instance; with --node: no such node",
+                output.EXIT_INTERRUPTED: output.WATCH_ENDS,
             }
         ),
     )

@@ -39,6 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 output.EXIT_INCOMPLETE: output.INCOMPLETE,
                 output.EXIT_NOT_FOUND: "no such peer, instance or node, or no route of PREFIX or "
                 "ADDRESS",
+                output.EXIT_INTERRUPTED: output.WATCH_ENDS,
             },
             TABLE_NOTES,
         ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from typing import Any
 
 from waggle import output
@@ -29,7 +28,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             "example:\n  waggle schema PeerList > peers.schema.json",
         ),
     )
-    parser.add_argument("kind", nargs="?", metavar="KIND", help="for example PeerList")
+    parser.add_argument(
+        "kind",
+        nargs="?",
+        metavar="KIND",
+        help="a kind, in any case: PeerList (default: list the kinds)",
+    )
     output.add_output_flags(parser)
 
 
@@ -46,12 +50,14 @@ def run(args: argparse.Namespace) -> int:
         else:
             output.dump(output.document("SchemaList", items), args.output)
         return EXIT_OK
-    if args.kind not in kinds:
-        close = difflib.get_close_matches(args.kind, kinds, n=1)
-        hint = f"did you mean {close[0]}?" if close else "waggle schema lists the kinds"
-        output.fail(args, "SchemaList", "NotFound", f"there is no kind {args.kind!r}; {hint}")
+    kind = next((name for name in kinds if name.lower() == args.kind.lower()), None)
+    if kind is None:
+        from resources.schema import did_you_mean
+
+        hint = did_you_mean(args.kind, kinds) or "; waggle schema lists the kinds"
+        output.fail(args, "SchemaList", "NotFound", f"there is no kind {args.kind!r}{hint}")
         return EXIT_NOT_FOUND
     # A schema is no table: as JSON, unless a flag selects another form.
     form = "json" if args.output in output.TABLES else args.output
-    output.dump_value(schema(args.kind), form)
+    output.dump_value(schema(kind), form)
     return EXIT_OK

@@ -48,6 +48,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 output.EXIT_USAGE: output.USAGE,
                 output.EXIT_INCOMPLETE: output.INCOMPLETE,
                 output.EXIT_NOT_FOUND: "with --node: no such node",
+                output.EXIT_INTERRUPTED: output.WATCH_ENDS,
             }
         ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from cells.arguments import positive, positive_seconds
 from waggle import ask_agent, output
 from waggle.live import INTERVAL_SECONDS, live
 from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, NO_AGENT
@@ -31,12 +32,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--interval",
-        type=output.positive_seconds,
+        type=positive_seconds,
         default=INTERVAL_SECONDS,
         metavar="SECONDS",
         help="seconds between two readings (default: %(default)g)",
     )
-    parser.add_argument("--count", type=output.positive, metavar="N", help="end after N readings")
+    parser.add_argument("--count", type=positive, metavar="N", help="end after N readings")
     ask_agent.add_socket_flag(parser)
     parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")

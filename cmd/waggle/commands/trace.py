@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
+from cells.nearest_prefixes import network_of
 from waggle import ask_agent, output
-from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, NO_AGENT, exit_statuses
+from waggle.output import (
+    EXIT_ERROR,
+    EXIT_NOT_FOUND,
+    EXIT_OK,
+    EXIT_USAGE,
+    NO_AGENT,
+    USAGE,
+    exit_statuses,
+)
 from waggle.tables import Column
 
 Json = dict[str, Any]
@@ -29,6 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             {
                 EXIT_OK: "success",
                 EXIT_ERROR: f"{NO_AGENT}, or it keeps no spans",
+                EXIT_USAGE: USAGE,
                 EXIT_NOT_FOUND: "no change of it is among the last spans",
             }
         ),
@@ -42,9 +50,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the tree; returns the exit status."""
-    target = args.target
-    with contextlib.suppress(ValueError):
-        target = str(ipaddress.ip_network(target))
+    network = network_of(args.target)
+    target = args.target if network is None else str(network)
     answer = ask_agent.answer(args, "SpanList", lambda: _ask(args, target))
     if answer is None:
         return EXIT_ERROR

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Final
 
-from waggle import output
+from cells.arguments import positive_seconds
 
 NAMESPACE: Final = "waggle-system"
 ANSWER_SECONDS: Final = 10.0
@@ -43,7 +43,7 @@ def add_fleet_flags(parser: argparse.ArgumentParser, *, node_flag: bool = True) 
     add_cluster_flags(group)
     group.add_argument(
         "--timeout",
-        type=output.positive_seconds,
+        type=positive_seconds,
         metavar="SECONDS",
         default=ANSWER_SECONDS,
         help="the time that each agent has for its answer (default: %(default)g)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from waggle import output
-from waggle.output import EXIT_OK, EXIT_USAGE, exit_statuses
+from waggle.output import EXIT_OK, EXIT_USAGE, USAGE, exit_statuses
 
 NAME = "decode"
 
@@ -22,7 +22,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "and, for a malformed message, the error handling of RFC 4271 and RFC 7606. Without HEX and "
         "FILE, hex is read from standard input.",
         epilog=exit_statuses(
-            {EXIT_OK: "success, also for malformed messages", EXIT_USAGE: "unreadable input"}
+            {
+                EXIT_OK: "success, also for malformed messages",
+                EXIT_USAGE: f"{USAGE}, or unreadable input",
+            }
         ),
     )
     parser.add_argument("hex", nargs="*", metavar="HEX", help="messages, markers included")
@@ -37,7 +40,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="?",
         const="-",
         metavar="FILE",
-        help='lines {"id", "hex", "context"}; the output has lines {"id", ...}',
+        help='lines {"id", "hex", "context"} of FILE, or of standard input; the output has lines '
+        '{"id", ...}. waggle docs cli describes the context',
     )
     parser.add_argument(
         "--as4",

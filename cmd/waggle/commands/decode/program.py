@@ -19,8 +19,9 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from waggle import output
 from waggle.commands.decode.messages import Json, decode_message
 from waggle.commands.decode.pcap import NotACapture, messages
-from waggle.manifest_flag import complain_of_input
+from waggle.manifest_flag import STANDARD_INPUT, complain_of_input
 from waggle.output import EXIT_OK, EXIT_USAGE, complain, reason_of
+from waggle.progress import expect_input
 from waggle.tables import Column
 
 KIND: Final = "MessageList"
@@ -139,7 +140,8 @@ def _lines(source: Iterable[str]) -> Iterator[Json]:
 
 def _decoded(args: argparse.Namespace) -> Iterator[Json]:
     """Yield the messages of the input. Raises ValueError, OSError and NotACapture."""
-    if args.jsonl == "-":
+    if args.jsonl == STANDARD_INPUT:
+        expect_input(args)
         yield from _lines(sys.stdin)
         return
     if args.jsonl is not None:
@@ -157,13 +159,37 @@ def _decoded(args: argparse.Namespace) -> Iterator[Json]:
         for octets, of_capture in messages(Path(args.pcap)):
             yield decode_message(octets, of_capture or session)
         return
+    if not args.hex:
+        expect_input(args)
     for text in args.hex or sys.stdin.read().splitlines():
         for octets in _cut(_octets(text)):
             yield decode_message(octets, session)
 
 
+def _conflict(args: argparse.Namespace) -> str | None:
+    """Return which arguments do not go together; None where all do."""
+    inputs = {"HEX": args.hex, "--pcap": args.pcap, "--jsonl": args.jsonl}
+    given = [name for name, value in inputs.items() if value not in (None, [])]
+    if len(given) > 1:
+        return f"{' and '.join(given)}: one input at a time"
+    of_session = {
+        "--no-as4": not args.as4,
+        "--ibgp": not args.ebgp,
+        "--extended": args.extended,
+        "--add-path": args.add_path,
+        "--family": args.family,
+    }
+    without_effect = [flag for flag, value in of_session.items() if value]
+    if args.jsonl is not None and without_effect:
+        return f"{', '.join(without_effect)}: not with --jsonl, whose lines have a context each"
+    return None
+
+
 def main(args: argparse.Namespace) -> int:
     """Decode the input and print; returns the exit status."""
+    if conflict := _conflict(args):
+        complain("waggle decode", f"{conflict}; see waggle decode --help")
+        return EXIT_USAGE
     is_list = args.output not in ("jsonl", "table")
     items: list[Json] = []
     try:

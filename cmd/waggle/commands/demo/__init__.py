@@ -10,8 +10,9 @@ import argparse
 from pathlib import Path
 
 from cells.api.agent_socket import SOCKET_ENV
+from cells.arguments import positive_seconds
 from waggle import output
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses, positive_seconds
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
 
 NAME = "demo"
 

@@ -44,7 +44,7 @@ from waggle.commands.plan.markdown import markdown
 from waggle.commands.plan.text import lines
 from waggle.intent_flags import given_options, offline_settings
 from waggle.manifest_flag import manifest_paths
-from waggle.progress import progress_of
+from waggle.progress import expect_input, progress_of
 
 MAX_RECEIVED: Final = 20_000
 """Received routes of an agent that a plan is made of."""
@@ -156,6 +156,8 @@ def _manifests(
     present, changed = [path for group in args.present for path in group], manifest_paths(args)
     if STANDARD_INPUT in present and STANDARD_INPUT in changed:
         raise UsageError("-: standard input is one of --from and -f, not both")
+    if STANDARD_INPUT in present:
+        expect_input(args)
     objects = PresentObjects(kinds)
     before = load(present, kinds, sys.stdin.buffer, objects.remember if args.add else None)
     after = load(changed, kinds, sys.stdin.buffer, objects.apply if args.add else None)

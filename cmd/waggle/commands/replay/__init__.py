@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from cells.arguments import positive
 from waggle import output
 from waggle.route_columns import TABLES
 
@@ -33,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the recording")
     parser.add_argument(
-        "--until", type=int, metavar="SEQ", help="stop after the input with this number"
+        "--until", type=positive, metavar="SEQ", help="stop after the input with this number"
     )
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
     parser.add_argument(

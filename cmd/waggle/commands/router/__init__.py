@@ -11,14 +11,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from cells.arguments import positive
 from resources.pages import reference
 from waggle import ask_agent, output, route_list, session_list
 from waggle.commands.router.log import FORMATS
 from waggle.output import (
     EXIT_ERROR,
+    EXIT_INTERRUPTED,
     EXIT_NOT_FOUND,
     EXIT_OK,
     EXIT_USAGE,
+    USAGE,
+    WATCH_ENDS,
     complain,
     exit_statuses,
 )
@@ -27,6 +31,57 @@ from waggle.watching import add_watch_flag
 
 if TYPE_CHECKING:
     from waggle.router_config import ConfigError
+
+
+UNUSABLE: Final = f"{USAGE}, or the configuration cannot be used"
+NO_ROUTER: Final = "no router runs, or it does not answer"
+NO_NEIGHBOR: Final = "no such neighbor"
+REJECTED: Final = f"{UNUSABLE}, or the router rejects the action"
+STATUSES: Final[dict[str, dict[int, str]]] = {
+    "check": {EXIT_OK: "valid", EXIT_USAGE: f"{USAGE}, or an invalid configuration"},
+    "announce": {EXIT_OK: "announced", EXIT_ERROR: NO_ROUTER, EXIT_USAGE: REJECTED},
+    "withdraw": {
+        EXIT_OK: "withdrawn",
+        EXIT_ERROR: NO_ROUTER,
+        EXIT_USAGE: REJECTED,
+        EXIT_NOT_FOUND: "a prefix that the router does not originate",
+    },
+    "shutdown": {
+        EXIT_OK: "shut down",
+        EXIT_ERROR: NO_ROUTER,
+        EXIT_USAGE: REJECTED,
+        EXIT_NOT_FOUND: NO_NEIGHBOR,
+    },
+    "enable": {
+        EXIT_OK: "enabled",
+        EXIT_ERROR: NO_ROUTER,
+        EXIT_USAGE: REJECTED,
+        EXIT_NOT_FOUND: NO_NEIGHBOR,
+    },
+    "clear": {
+        EXIT_OK: "reset, or routes are sent again",
+        EXIT_ERROR: f"{NO_ROUTER}; of --soft: the session is down, or the neighbor does not support "
+        "ROUTE-REFRESH",
+        EXIT_USAGE: REJECTED,
+        EXIT_NOT_FOUND: NO_NEIGHBOR,
+    },
+    "peers": {
+        EXIT_OK: "success, also without neighbors",
+        EXIT_ERROR: NO_ROUTER,
+        EXIT_USAGE: UNUSABLE,
+        EXIT_NOT_FOUND: NO_NEIGHBOR,
+        EXIT_INTERRUPTED: WATCH_ENDS,
+    },
+    "collectors": {EXIT_OK: "success", EXIT_ERROR: NO_ROUTER, EXIT_USAGE: UNUSABLE},
+    "routes": {
+        EXIT_OK: "success",
+        EXIT_ERROR: NO_ROUTER,
+        EXIT_USAGE: UNUSABLE,
+        EXIT_NOT_FOUND: f"{NO_NEIGHBOR}, or no route of PREFIX or ADDRESS",
+        EXIT_INTERRUPTED: WATCH_ENDS,
+    },
+}
+"""The exit statuses of each action, for its help."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -59,7 +114,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--record-limit",
-        type=int,
+        type=positive,
         default=256,
         metavar="MIB",
         help="the largest size of that file (default: %(default)s)",
@@ -73,7 +128,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.set_defaults(action="run")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     text = "check a configuration file, and start nothing"
-    check = actions.add_parser("check", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    check = _add_action(actions, "check", text)
     check.add_argument(
         "file",
         type=Path,
@@ -86,7 +141,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         ("announce", "announce prefixes from a running router"),
         ("withdraw", "withdraw prefixes from a running router"),
     ):
-        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        action = _add_action(actions, name, text)
         action.add_argument("prefixes", nargs="+", metavar="PREFIX", help="such as 10.0.0.0/24")
         _add_where(action)
         if name == "announce":
@@ -96,7 +151,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         ("shutdown", "shut down the session of a neighbor (Cease, administrative shutdown)"),
         ("enable", "enable a neighbor that was shut down"),
     ):
-        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        action = _add_action(actions, name, text)
         action.add_argument("peer", metavar="NEIGHBOR", help="its name or address")
         if name != "enable":
             action.add_argument(
@@ -105,7 +160,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         _add_where(action)
         output.add_output_flags(action)
     text = "reset the session of a neighbor, or with --soft have its routes sent again"
-    clear = actions.add_parser("clear", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    clear = _add_action(actions, "clear", text)
     clear.add_argument("peer", metavar="NEIGHBOR", help="its name or address")
     clear.add_argument(
         "--soft",
@@ -125,7 +180,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         ("collectors", "list the BMP monitoring stations of a running router"),
         ("routes", "list the routes of a running router"),
     ):
-        listing = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        listing = _add_action(actions, name, text)
         _add_where(listing)
         if name == "routes":
             route_list.add_arguments(listing, "available")
@@ -134,6 +189,19 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             add_watch_flag(listing)
             listing.set_defaults(instance=None)
         output.add_output_flags(listing)
+
+
+def _add_action(
+    actions: argparse._SubParsersAction[Any], name: str, text: str
+) -> argparse.ArgumentParser:
+    """Add an action with its description and exit statuses."""
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=exit_statuses(STATUSES[name]),
+    )
+    return parser
 
 
 def _add_config(parser: argparse.ArgumentParser, default: Any) -> None:  # noqa: ANN401  argparse's

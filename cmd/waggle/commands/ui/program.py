@@ -66,7 +66,9 @@ async def _serve(args: argparse.Namespace, source: Source) -> int:
     url = server.link(port)
     print_link(url, port, args.output)
     if args.open:
-        await asyncio.to_thread(webbrowser.open, url)
+        is_open = await asyncio.to_thread(webbrowser.open, url)
+        if not is_open:
+            output.complain(args.prog, "--open: no browser is found here; open the address in one")
     try:
         await asyncio.Event().wait()
     finally:
