@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import yaml
 from cells.api.model import WatchItem
 from cells.api.resource import ApiStream, Query
 from tests.cells.api.test_client import answering, http
+from tests.cmd.terminal import Terminal
 from tests.cmd.test_peers import UP
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
@@ -183,3 +185,30 @@ def test_headers_go_with_the_answer_as_it_is_alone(
     words = ["api", "/v1/peers", "--include", "-o", "yaml", "--socket", str(tmp_path / "s")]
     assert main(words) == 2
     assert capsys.readouterr() == ("", "waggle api: --include: with -o raw only\n")
+
+
+class Octets(Terminal):
+    """A terminal, or another stream, with the octets that it gets."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self._octets, self._is_terminal = io.BytesIO(), is_terminal
+
+    @property
+    def buffer(self) -> io.BytesIO:
+        """Its octets."""
+        return self._octets
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+@pytest.mark.parametrize(("is_terminal", "end"), [(True, b"}\n"), (False, b"}")])
+def test_a_terminal_has_a_line_end_behind_an_answer_without(
+    is_terminal: bool, end: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stream = tmp_path / "agent.sock", Octets(is_terminal=is_terminal)
+    with serving(path, MadeUp()):
+        monkeypatch.setattr("sys.stdout", stream)
+        assert main(["api", "/v1/peers", "--socket", str(path)]) == 0
+    assert stream.buffer.getvalue().endswith(end)

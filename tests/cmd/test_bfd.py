@@ -129,3 +129,13 @@ def test_no_sessions_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixt
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err == "waggle bfd: no BFD sessions: no peer has BFD settings\n"
+
+
+def test_a_peer_without_a_session_is_named_with_the_reason_for_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp()):
+        assert main(["bfd", "--peer", "tor-3", "--socket", str(path)]) == output.EXIT_NOT_FOUND
+    sentence = "no BFD session of that peer or instance: tor-3: no peer has BFD settings"
+    assert capsys.readouterr().err == f"waggle bfd: {sentence}\n"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cmd.terminal import ROOT, Terminal, run_in_terminal
-from waggle import route_columns, sessions
+from waggle import history, output, route_columns, sessions
 from waggle.__main__ import main
-from waggle.commands import explain, status
+from waggle.commands import explain, metrics, status
 from waggle.tables import Column, Layout, fitted, plain, text_width, wrap
 
 PEERS = sessions.columns(datetime.now(UTC))
@@ -257,3 +257,26 @@ def test_hidden_columns_are_shown_by_a_format_that_the_command_has(
     monkeypatch.chdir(ROOT)
     assert main([*command.split(), "--no-pager", "--color=never"]) == 0
     assert f"({note})\n" in terminal.getvalue()
+
+
+def test_samples_that_differ_by_their_labels_have_them_on_a_narrow_terminal() -> None:
+    labels = {"instance": "main", "peer": "tor-1", "peer_address": "192.0.2.1", "from": "OpenSent"}
+    row = output.row(
+        metrics.COLUMNS,
+        {"name": "waggle_bgp_session_transitions_total", "labels": labels, "value": 1},
+    )
+    shown = narrow(metrics.COLUMNS, row, 60)
+    assert words(shown).endswith("LABELSinstance=mainpeer=tor-1peer_address=192.0.2.1from=OpenSent")
+
+
+def test_the_time_of_a_change_is_in_one_line() -> None:
+    item = {
+        "eventTime": "2026-01-01T12:00:00.123Z",
+        "type": "MODIFIED",
+        "kind": "Session",
+        "name": "main/tor-1",
+        "message": "state: OpenConfirm -> Established, after a long time without a connection",
+        "causes": ["CiliumBGPNodeConfig/worker-1"],
+    }
+    first = narrow(history.COLUMNS, output.row(history.COLUMNS, item), 80)[1]
+    assert first.split()[1:] == [history.time_of(item).split()[1], "MODIFIED", "Session/main/tor-1"]

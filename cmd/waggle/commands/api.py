@@ -104,8 +104,14 @@ def _copy(response: HTTPResponse, *, include: bool) -> None:
         kind = response.getheader("Content-Type", "")
         head = f"HTTP/1.1 {response.status} {response.reason}\r\nContent-Type: {kind}\r\n\r\n"
         stream.write(head.encode())
+    last = b""
     while data := response.read1(PIECE_OCTETS):
         stream.write(data)
+        stream.flush()
+        last = data
+    if last[-1:] not in (b"", b"\n") and sys.stdout.isatty():
+        # The prompt of a shell needs a line of its own.
+        stream.write(b"\n")
         stream.flush()
 
 

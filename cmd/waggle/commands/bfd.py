@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> int:
 def _sentences(answer: dict[str, Any], missing: str) -> Iterator[str]:
     """Yield what is wrong with the process, and why there are no sessions."""
     if not answer["items"]:
-        notes = answer.get("notes", [])
-        yield missing or f"no BFD sessions: {'; '.join(notes)}"
+        why = "; ".join(answer.get("notes", []))
+        yield ": ".join(filter(None, (missing or "no BFD sessions", why)))
     yield from answer.get("problems", ())
 
 

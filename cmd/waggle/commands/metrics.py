@@ -88,7 +88,7 @@ def _value(item: Json) -> str:
 
 COLUMNS = (
     Column("NAME", output.member("name")),
-    Column("LABELS", _labels, minor=1),
+    Column("LABELS", _labels, minor=1, beneath=True),
     Column("VALUE", _value, right=True),
     Column("TYPE", output.member("type"), wide=True),
     Column("DESCRIPTION", output.member("description"), wide=True, minor=2, beneath=True),

@@ -53,5 +53,6 @@ def test_a_plan_against_an_agent_is_what_other_manifests_change(
         "  ! session main/tor-1 (127.0.0.2) resets: password changes",
         "Plan: 1 session to reset, on 1 of 1 node.",
     ]
-    assert err == "waggle plan: the agent is that of node node-1\n"
+    sentence = "--node elsewhere: the agent is that of node node-1; --from PATH has other nodes"
+    assert err == f"waggle plan: {sentence}\n"
     assert PASSWORD not in out

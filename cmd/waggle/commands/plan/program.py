@@ -181,7 +181,10 @@ def _plan_of_agent(args: argparse.Namespace, notes: list[str]) -> Plan:
     first, *items = answer["items"]
     node = first["node"]
     if [node] != (args.node or [node]):
-        raise UnknownNodeError(f"the agent is that of node {node}")
+        text = (
+            f"--node {args.node[0]}: the agent is that of node {node}; --from PATH has other nodes"
+        )
+        raise UnknownNodeError(text)
     args.node = ""
     dialects = args.dialects.load()
     settings = msgspec.structs.replace(
