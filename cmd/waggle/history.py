@@ -62,7 +62,7 @@ def type_style(kind: str) -> str:
 
 
 COLUMNS = (
-    Column("TIME", time_of, right=True),
+    Column("TIME", time_of, whole=True),
     Column("NODE", member("node"), wide=True),
     Column("TYPE", member("type"), style=type_style),
     Column("OBJECT", subject),

@@ -46,6 +46,8 @@ class Column(NamedTuple):
     """Other than 0: makes room on a terminal that is too narrow; 1 first, then 2 ..."""
     beneath: bool = False
     """Makes room by lines of its own beneath the row; otherwise it is hidden."""
+    whole: bool = False
+    """Whether its texts are not wrapped at spaces either, such as a time."""
 
 
 Rows: TypeAlias = Sequence[Sequence[str]]
@@ -191,7 +193,7 @@ def _natural(columns: Sequence[Column], rows: Rows, layout: Layout) -> list[int]
 
 def _least(column: Column, values: Iterable[str], natural: int, layout: Layout) -> int:
     """Return the smallest width of a column, in which no word, number or state is broken."""
-    if column.right:
+    if column.right or column.whole:
         return natural
     longest = max(
         (text_width(word) for value in values for word in _WORDS.findall(value)), default=1
@@ -268,8 +270,8 @@ def _row(
         for at, column in enumerate(columns):
             text = cells[at][number] if number < len(cells[at]) else ""
             padding = " " * (widths[at] - text_width(text))
-            padded = padding + text if column.right else text + padding
-            parts.append(styled(padded, styles[at], layout))
+            shown = styled(text, styles[at], layout)
+            parts.append(padding + shown if column.right else shown + padding)
         lines.append(GAP.join(parts).rstrip())
     return lines
 

@@ -233,7 +233,7 @@ def tables() -> dict[str, Shown]:
             always="NAME LABELS VALUE",
             wide="TYPE DESCRIPTION",
             right="VALUE",
-            room="LABELS* DESCRIPTION",
+            room="LABELS DESCRIPTION",
         ),
         "reasons": Shown(
             errors.COLUMNS, always="REASON OF MEANING REMEDY", room="REMEDY MEANING OF*"

@@ -280,3 +280,9 @@ def test_the_time_of_a_change_is_in_one_line() -> None:
     }
     first = narrow(history.COLUMNS, output.row(history.COLUMNS, item), 80)[1]
     assert first.split()[1:] == [history.time_of(item).split()[1], "MODIFIED", "Session/main/tor-1"]
+
+
+def test_a_coloured_cell_at_the_end_of_a_line_has_no_blanks_behind_it() -> None:
+    columns = (Column("N", str), Column("STATE", str, style=lambda _: "red"))
+    (lines,) = plain(columns, [[["1", "ok"]]], Layout(color=True))
+    assert lines == ["N  STATE", "1  \x1b[31mok\x1b[0m"]
