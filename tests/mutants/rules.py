@@ -51,6 +51,7 @@ MUTANTS: Final = (
         "if data[position : position + 16] != MARKER:",
         "if False:",
     ),
+    Mutant("4271 section 5", "speaker/attribute/encode.py", "if attributes.partial:", "if False:"),
     Mutant(
         "4271 section 5",
         "speaker/rib/export.py",
