@@ -115,15 +115,17 @@ QUEUE = [*GROUP, *WAITING, *reversed(COMPUTING)]
 SECONDS = {**dict.fromkeys([*WAITING, *GROUP], 1.0), **dict.fromkeys(COMPUTING, 0.01)}
 
 
-def test_what_waits_is_at_the_front_and_what_may_be_built_meanwhile_behind_it() -> None:
+def test_what_waits_is_at_the_front_routers_first_and_what_may_be_built_meanwhile_behind_it() -> (
+    None
+):
     items = [
         Item("computes"),
+        Item("program", ("program",)),
         Item("gobgp", ("gobgp", "interop")),
         Item("router", ("interop", "netns")),
         Item("computes too"),
         Item("jaeger", ("apiserver", "jaeger")),
         Item("chart", ("helm",)),
-        Item("program", ("program",)),
     ]
     front = ["router", "program", "chart", "jaeger", "gobgp"]
     assert [item.name for item in in_order(items)] == [*front, "computes too", "computes"]
