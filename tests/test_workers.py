@@ -6,6 +6,7 @@ import heapq
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ class Item:
 
     name: str
     markers: tuple[str, ...] = ()
+    path: Path = Path("test_it.py")
 
     def get_closest_marker(self, name: str, /) -> object | None:
         return name if name in self.markers else None
@@ -118,16 +120,18 @@ SECONDS = {**dict.fromkeys([*WAITING, *GROUP], 1.0), **dict.fromkeys(COMPUTING, 
 def test_what_waits_is_at_the_front_routers_first_and_what_may_be_built_meanwhile_behind_it() -> (
     None
 ):
+    router, program = Path("test_router.py"), Path("test_program.py")
     items = [
         Item("computes"),
-        Item("program", ("program",)),
-        Item("gobgp", ("gobgp", "interop")),
-        Item("router", ("interop", "netns")),
+        Item("program", ("program",), program),
+        Item("gobgp", ("gobgp", "interop"), router),
+        Item("its program", ("program",), router),
+        Item("router", ("interop", "netns"), router),
         Item("computes too"),
         Item("jaeger", ("apiserver", "jaeger")),
         Item("chart", ("helm",)),
     ]
-    front = ["router", "program", "chart", "jaeger", "gobgp"]
+    front = ["its program", "router", "program", "chart", "jaeger", "gobgp"]
     assert [item.name for item in in_order(items)] == [*front, "computes too", "computes"]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
 import pytest
@@ -27,6 +28,8 @@ QUICK_SECONDS: Final = 0.1
 
 class Marked(Protocol):
     """What has a place in the queue: an item of pytest."""
+
+    path: Path
 
     def get_closest_marker(self, name: str, /) -> object | None:
         """Return a marker of that name, or None."""
@@ -48,11 +51,13 @@ def waits(item: Marked) -> bool:
 def in_order(items: Sequence[T]) -> list[T]:
     """Return the queue: what waits from the front on, what computes from the back on, as given.
 
-    Tests against routers, the longest, come first, so that the last ones at the middle are short.
+    Files with tests against routers, the longest, come first: the last tests, at the middle, are short.
+    The tests of a file keep their order.
     """
+    routers = {item.path for item in items if item.get_closest_marker("interop")}
 
     def place(item: T) -> tuple[int, bool]:
-        return late(item), item.get_closest_marker("interop") is None
+        return late(item), item.path not in routers
 
     front = sorted((item for item in items if waits(item)), key=place)
     return [*front, *(item for item in reversed(items) if not waits(item))]
