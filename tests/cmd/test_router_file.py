@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -334,6 +335,26 @@ def test_a_key_of_bfd_that_cannot_be_read_is_an_error_without_the_secret(
     assert sentence.endswith(f"neighbors[0].bfd.key.file: {file}: {rule}")
 
 
+def test_a_key_of_bfd_is_no_named_pipe(tmp_path: Path) -> None:
+    """It is read with each reload, and its writer may never come."""
+    file = tmp_path / "key"
+    os.mkfifo(file)
+    bfd = f"{{key: {{file: {file}}}}}"
+    text = "asn: 65000\nrouterID: 192.0.2.1\nneighbors: [{address: 10.0.0.1, bfd: %s}]"
+    with pytest.raises(ConfigError, match=f"bfd.key.file: {file}: it is a named pipe"):
+        config(tmp_path, text % bfd)
+
+
+def test_peers_are_made_once(tmp_path: Path) -> None:
+    """A policy may have a hundred thousand prefixes."""
+    found = config(
+        tmp_path,
+        "asn: 65000\nrouterID: 192.0.2.1\nneighbors: [{address: 10.0.0.1, asn: 65001}]",
+    )
+    assert found.peers()
+    assert found.peers() is found.peers()
+
+
 def test_a_key_of_bfd_is_the_neighbors_or_its_profiles(tmp_path: Path) -> None:
     for name in ("own", "shared"):
         (tmp_path / name).write_text(f"secret {name}\n")
@@ -545,3 +566,33 @@ def test_the_file_to_check_is_also_that_of_the_flag(
         capsys.readouterr().err
         == "waggle router check: FILE is missing; see waggle router check --help\n"
     )
+
+
+def test_a_prefix_list_is_one_object_for_its_policies_and_for_the_next_file(tmp_path: Path) -> None:
+    """They are compared by identity: a list may have many thousand entries."""
+    text = """
+asn: 65000
+routerID: 192.0.2.1
+prefixLists:
+  lan: [10.0.0.0/8]
+  wan: [172.16.0.0/12]
+policies:
+  a: {terms: [{match: {prefixList: lan}}, {match: {prefixList: wan}}]}
+  b: {terms: [{match: {prefixList: lan}}]}
+neighbors: [{address: 10.0.0.1, asn: 65001, import: a}, {address: 10.0.0.2, asn: 65002, import: b}]
+"""
+
+    def lists(found: Config) -> list[list[object]]:
+        policies = [peer.import_ for peer in found.peers()]
+        assert all(isinstance(policy, Policy) for policy in policies)
+        return [[term.match.prefixes for term in policy.terms] for policy in policies]  # type: ignore[union-attr]
+
+    path = tmp_path / "router.yaml"
+    path.write_text(text)
+    before = load(path)
+    (lan, wan), (same,) = lists(before)
+    assert same is lan
+    path.write_text(text.replace("172.16.0.0/12", "192.168.0.0/16"))
+    (lan_again, other), _ = lists(load(path, before))
+    assert lan_again is lan
+    assert other != wan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +12,16 @@ from typing import Any, cast
 import pytest
 
 from tests.support.engine_speaker import EngineSpeaker
+from waggle.commands.router import reload
 from waggle.commands.router.log import RouterLog
 from waggle.commands.router.program import _reload_at
-from waggle.commands.router.reload import SLICE_PREFIXES, TURN_SECONDS, apply, steps
+from waggle.commands.router.reload import (
+    SLICE_PREFIXES,
+    TURN_SECONDS,
+    apply,
+    changes_between,
+    steps,
+)
 from waggle.router_config import load
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\n"
@@ -109,8 +117,8 @@ def test_a_setting_that_only_a_start_applies_is_named(
             path,
             config_before,
             cast("Any", events),
-            lambda before, after, prefixes: steps(
-                cast("Any", speaker), before, after, prefixes, lambda _: None, lambda peer: peer
+            lambda before, after, changes: steps(
+                cast("Any", speaker), before, after, changes, lambda _: None, lambda peer: peer
             ),
         )
         task = asyncio.create_task(program)
@@ -171,8 +179,8 @@ def test_many_prefixes_change_in_several_turns_of_the_loop(
             path,
             before,
             cast("Any", SimpleNamespace(configured=lambda _: None, log=RouterLog())),
-            lambda before, after, prefixes: steps(
-                cast("Any", speaker), before, after, prefixes, lambda _: None, lambda peer: peer
+            lambda before, after, changes: steps(
+                cast("Any", speaker), before, after, changes, lambda _: None, lambda peer: peer
             ),
         )
         task = asyncio.create_task(program)
@@ -188,6 +196,52 @@ def test_many_prefixes_change_in_several_turns_of_the_loop(
     # With the withdrawal, one more than three slices.
     last = [("update_local", 1), ("remove_peer", 1), ("remove_peer", 1)]
     assert turns == [*[[("update_local", SLICE_PREFIXES)]] * 3, last]
+
+
+def test_files_are_compared_outside_of_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Policies of many prefixes are: the sessions go on meanwhile."""
+    path = tmp_path / "router.yaml"
+    path.write_text(BEFORE)
+    before = load(path)
+    path.write_text(config(TOR_1, RACKS))
+    speaker = EngineSpeaker()
+    speaker.set_collectors = lambda _: None  # type: ignore[attr-defined]
+    apply(cast("Any", speaker), None, before)
+    speaker.take()
+    threads: list[threading.Thread] = []
+
+    def noted(*arguments: Any) -> Any:  # noqa: ANN401
+        threads.append(threading.current_thread())
+        return compare(*arguments)
+
+    compare = reload.peer_changes
+    monkeypatch.setattr(reload, "peer_changes", noted)
+
+    async def scenario() -> None:
+        hangup = asyncio.Event()
+        hangup.set()
+        program: Any = _reload_at(
+            hangup,
+            path,
+            before,
+            cast("Any", SimpleNamespace(configured=lambda _: None)),
+            lambda before, after, changes: steps(
+                cast("Any", speaker), before, after, changes, lambda _: None, lambda peer: peer
+            ),
+        )
+        task = asyncio.create_task(program)
+        shown = ""
+        while "reloaded" not in shown:
+            await asyncio.sleep(0.01)
+            shown += capsys.readouterr().err
+        task.cancel()
+
+    asyncio.run(scenario())
+    assert [call[0] for call in speaker.take()] == ["set_instance", "remove_peer"]
+    (thread,) = threads
+    assert thread is not threading.main_thread()
 
 
 def test_neighbors_that_take_long_change_in_several_turns_of_the_loop(
@@ -213,9 +267,12 @@ def test_neighbors_that_take_long_change_in_several_turns_of_the_loop(
     speaker.set_collectors = lambda _: None  # type: ignore[attr-defined]
     apply(cast("Any", speaker), None, before)
     calls.clear()
+    changes = changes_between(before, after)._replace(prefixes=())
     turns = [
         len(calls)
-        for _ in steps(cast("Any", speaker), before, after, [], lambda _: None, lambda peer: peer)
+        for _ in steps(
+            cast("Any", speaker), before, after, changes, lambda _: None, lambda peer: peer
+        )
     ]
     assert turns == [2]
     assert calls == ["tor-1", "tor-2", "racks"]

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec.structs import asdict, replace
 
+from resources.given_file import NAMED_PIPE, is_named_pipe
 from resources.schema import did_you_mean
 from speaker.api import BfdProfile
 from speaker.bfd.session_values import Key
@@ -30,6 +31,8 @@ class BfdKey(Value, frozen=True):
 
     def read(self) -> Key:
         """Read the secret. Raises ValueError, which names the file, and never holds the secret."""
+        if is_named_pipe(self.file):
+            raise ValueError(f"bfd.key.file: {self.file}: {NAMED_PIPE}")
         try:
             with Path(self.file).open("rb") as file:
                 secret = file.read(MAX_SECRET + 3).rstrip(b"\r\n")

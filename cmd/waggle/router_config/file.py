@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -28,7 +29,13 @@ from waggle.router_config.file_values import Asn, ConfigError, Port, Value, with
 from waggle.router_config.kernel import Kernel
 from waggle.router_config.kernel_source import KernelSource
 from waggle.router_config.neighbor import Neighbor
-from waggle.router_config.policies import PolicyFile, PrefixList, check_prefixes
+from waggle.router_config.policies import (
+    PolicyFile,
+    PrefixList,
+    Rules,
+    check_prefixes,
+    prefix_rules,
+)
 
 INSTANCE = "router"
 
@@ -47,7 +54,7 @@ class ConfederationFile(Value, frozen=True):
     members: tuple[Asn, ...] = ()
 
 
-class Config(Value, frozen=True):
+class Config(Value, frozen=True, dict=True):
     """The whole file."""
 
     asn: Asn
@@ -92,8 +99,13 @@ class Config(Value, frozen=True):
             selection_deferral_time=self.selection_deferral_time,
         )
 
-    def peers(self) -> list[PeerConfig | DynamicPeerConfig]:
-        """Return the peers. Raises `ConfigError` naming the neighbour."""
+    def peers(self) -> Sequence[PeerConfig | DynamicPeerConfig]:
+        """Return the peers, the same ones at each call. Raises `ConfigError` naming the neighbour."""
+        return self._peers
+
+    @cached_property
+    def _peers(self) -> Sequence[PeerConfig | DynamicPeerConfig]:
+        # Policies may have a hundred thousand prefixes.
         peers: dict[int, PeerConfig | DynamicPeerConfig] = {}
         policies = self._policies()
         for place, neighbor in enumerate(self.neighbors):
@@ -105,7 +117,7 @@ class Config(Value, frozen=True):
                 raise ConfigError(f"neighbors[{place}]: {error}") from None
         for sentence in duplicates(peers):
             raise ConfigError(sentence)
-        return list(peers.values())
+        return tuple(peers.values())
 
     def bfd_keys(self) -> dict[str, Key]:
         """Read the keys of BFD sessions, by the name of the neighbour. Raises `ConfigError`."""
@@ -136,8 +148,22 @@ class Config(Value, frozen=True):
 
     def _policies(self) -> dict[str, Policy]:
         """Return the policies, which `load` has checked."""
-        return {
-            name: policy.policy(name, self.prefix_lists) for name, policy in self.policies.items()
+        return {name: policy.policy(name, self.rules) for name, policy in self.policies.items()}
+
+    @cached_property
+    def rules(self) -> Mapping[str, Rules]:
+        """The prefix lists for the speaker; policies with one of them share it."""
+        return {name: prefix_rules(prefixes) for name, prefixes in self.prefix_lists.items()}
+
+    def share_rules(self, former: Config) -> None:
+        """Share equal prefix lists with a former file: policies with them are compared by identity.
+
+        Call it before `peers`.
+        """
+        known = former.rules
+        self.__dict__["rules"] = {
+            name: known[name] if known.get(name) == rules else rules
+            for name, rules in self.rules.items()
         }
 
     def check_prefix_lists(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from resources.given_file import open_given
 from resources.manifests.yamlfile import YamlError, parse_yaml
 from waggle.router_config.file import Config
 from waggle.router_config.file_values import ConfigError
@@ -15,10 +16,10 @@ MAX_FILE = 64 * 1024 * 1024
 """Octets."""
 
 
-def load(path: Path) -> Config:
-    """Load and validate a file. Raises `ConfigError`."""
+def load(path: Path, former: Config | None = None) -> Config:
+    """Load and validate a file; ``former`` is the last one. Raises `ConfigError`."""
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             text = file.read(MAX_FILE + 1)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
@@ -34,4 +35,7 @@ def load(path: Path) -> Config:
     sentences = [f"{path}: {problem}" for problem in problems(data)]
     if sentences:
         raise ConfigError(*sentences)
-    return msgspec.convert(data, Config)
+    config = msgspec.convert(data, Config)
+    if former is not None:
+        config.share_rules(former)
+    return config

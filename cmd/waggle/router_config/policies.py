@@ -31,6 +31,7 @@ class PrefixRange(_Value, frozen=True):
 
 
 PrefixList = list[str | PrefixRange]
+Rules = tuple[PrefixRule, ...]
 
 
 class MatchFile(_Value, frozen=True):
@@ -80,7 +81,7 @@ class PolicyFile(_Value, frozen=True):
     terms: list[TermFile] = []
     default: Literal["accept", "reject"] = "reject"
 
-    def policy(self, name: str, lists: Mapping[str, PrefixList]) -> Policy:
+    def policy(self, name: str, lists: Mapping[str, Rules]) -> Policy:
         """Return the policy for the speaker. Raises ValueError naming the key."""
         return Policy(
             name=name,
@@ -92,9 +93,9 @@ class PolicyFile(_Value, frozen=True):
         )
 
 
-def _term(where: str, term: TermFile, lists: Mapping[str, PrefixList]) -> Term:
+def _term(where: str, term: TermFile, lists: Mapping[str, Rules]) -> Term:
     match, changes = term.match, term.set
-    prefixes = match.prefixes
+    prefixes = None if match.prefixes is None else prefix_rules(match.prefixes)
     if match.prefix_list is not None:
         if prefixes is not None:
             raise ValueError(f"{where}.match: prefixes and prefixList exclude each other")
@@ -108,7 +109,7 @@ def _term(where: str, term: TermFile, lists: Mapping[str, PrefixList]) -> Term:
     return Term(
         name=term.name or where,
         match=Match(
-            prefixes=None if prefixes is None else tuple(map(_rule, prefixes)),
+            prefixes=prefixes,
             families=families,
             communities=tuple(match.communities),
             all_communities=tuple(match.all_communities),
@@ -132,6 +133,11 @@ def _term(where: str, term: TermFile, lists: Mapping[str, PrefixList]) -> Term:
         ),
         action=term.action,
     )
+
+
+def prefix_rules(prefixes: PrefixList) -> Rules:
+    """Return a prefix list for the speaker."""
+    return tuple(map(_rule, prefixes))
 
 
 def check_prefixes(where: str, prefixes: PrefixList) -> None:

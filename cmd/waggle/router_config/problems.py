@@ -247,7 +247,7 @@ def _of_policies(config: Config, policies: dict[str, Policy]) -> Iterator[str]:
         for number, term in enumerate(policy.terms):
             try:
                 terms = (*[type(term)()] * number, term)
-                compile_export(name, PolicyFile(list(terms)).policy(name, config.prefix_lists))
+                compile_export(name, PolicyFile(list(terms)).policy(name, config.rules))
             except InvalidTerm as error:
                 yield f"policies.{name}.terms[{number}].{key_of(error.place)}: {error.fault}"
             except ValueError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import final
+from typing import Final, final
 
 from speaker.api import PrefixRule
 from speaker.nlri import ADDRESS_BITS, Family, prefix_to_wire
@@ -142,7 +142,23 @@ class PrefixList:
                     yield bytes((longer,)) + (number << shift).to_bytes(octets, "big")
 
 
-@lru_cache(maxsize=256)
 def prefix_list(rules: tuple[PrefixRule, ...]) -> PrefixList:
     """Compile a prefix list; equal lists of several peers are compiled once."""
+    known = _same.get(id(rules))
+    if known is None:
+        if len(_same) >= _MOST:
+            _same.clear()
+        # With the rules, so that no other list gets their identity.
+        known = _same[id(rules)] = (rules, _compiled(rules))
+    return known[1]
+
+
+_MOST: Final = 256
+"""Compiled lists that are kept."""
+_same: Final[dict[int, tuple[tuple[PrefixRule, ...], PrefixList]]] = {}
+"""Compiled lists by the identity of their rules: a hash is one of each rule."""
+
+
+@lru_cache(maxsize=_MOST)
+def _compiled(rules: tuple[PrefixRule, ...]) -> PrefixList:
     return PrefixList(rules)

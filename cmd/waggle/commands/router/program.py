@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from speaker.api import (
     ListenChanged,
     PrefixLimit,
     RecordingEnded,
-    RouteChanges,
     RouteLeftOut,
     SessionError,
     StateChanged,
@@ -30,7 +29,7 @@ from speaker.server import MemoryRelease, Speaker, abandon_memory, bound_collect
 from waggle.commands.router.api import api_socket
 from waggle.commands.router.log import RouterLog
 from waggle.commands.router.redistribution import KernelOriginated
-from waggle.commands.router.reload import apply, prefix_changes, steps
+from waggle.commands.router.reload import Changes, apply, changes_between, steps
 from waggle.router_config import Config, ConfigError, load
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from waggle.commands.router.kernel import RouterKernel
     from waggle.commands.router.reload import AnyPeer
 
-    Change = Callable[[Config, Config, Sequence[RouteChanges]], Iterator[None]]
+    Change = Callable[[Config, Config, Changes], Iterator[None]]
 
 
 def main(
@@ -203,9 +202,9 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
     redistributed = KernelOriginated(speaker, events.log)
     await redistributed.read(config)
 
-    def change(before: Config, after: Config, prefixes: Sequence[RouteChanges]) -> Iterator[None]:
+    def change(before: Config, after: Config, changes: Changes) -> Iterator[None]:
         _prepare(bfd, kernel, after)
-        return steps(speaker, before, after, prefixes, redistributed.configure, bfd.held)
+        return steps(speaker, before, after, changes, redistributed.configure, bfd.held)
 
     _prepare(bfd, kernel, config)
     apply(speaker, None, config, redistributed.configure, bfd.held)
@@ -279,7 +278,7 @@ async def _reload_at(
         hangup.clear()
         try:
             # A file may have many prefixes: the sessions go on while it is read.
-            after = await asyncio.to_thread(load, path)
+            after = await asyncio.to_thread(load, path, config)
         except ConfigError as error:
             *others, last = error.sentences
             for sentence in (*others, f"{last}: nothing is changed"):
@@ -298,8 +297,9 @@ async def _reload_at(
                 events.log(f"{path}: {key}: takes effect at the next start")
         events.configured(after)
         try:
-            prefixes = await asyncio.to_thread(prefix_changes, config, after)
-            for _ in change(config, after, prefixes):
+            # Compared and parsed in a thread, too.
+            changes = await asyncio.to_thread(changes_between, config, after)
+            for _ in change(config, after, changes):
                 # The sessions go on, with the UPDATEs of these prefixes.
                 await asyncio.sleep(0)
         except Exception as error:  # noqa: BLE001  the next reload has to find its task

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from speaker.api import DynamicPeerConfig, PeerConfig, RouteAttributes, RouteChanges
 from speaker.nlri import Family
@@ -26,11 +26,27 @@ def _unheld(peer: AnyPeer) -> AnyPeer:
     return peer
 
 
-def prefix_changes(before: Config | None, after: Config) -> list[RouteChanges]:
-    """Return what a file originates and what it no longer originates, in slices.
+class Changes(NamedTuple):
+    """The differences between two files."""
 
-    It parses each prefix of both files: a task for a thread.
+    prefixes: Sequence[RouteChanges]
+    """Changes of originated prefixes, in slices."""
+    peers: Sequence[tuple[str, AnyPeer | None]]
+    """See `peer_changes`."""
+
+
+def changes_between(before: Config | None, after: Config) -> Changes:
+    """Compare two files (None: nothing is configured).
+
+    It parses each prefix of both, and compares their policies: a task for a thread.
     """
+    return Changes(
+        _prefix_changes(before, after),
+        peer_changes(() if before is None else before.peers(), after.peers()),
+    )
+
+
+def _prefix_changes(before: Config | None, after: Config) -> list[RouteChanges]:
     old = set() if before is None else set(before.originated())
     new = dict.fromkeys(after.originated())
     changed: list[tuple[Family, bytes, RouteAttributes | None]]
@@ -53,7 +69,7 @@ def apply(
     held: Callable[[AnyPeer], AnyPeer] = _unheld,
 ) -> None:
     """Change a speaker at one go, as at the start; see `steps`."""
-    for _ in steps(speaker, before, after, prefix_changes(before, after), redistribute, held):
+    for _ in steps(speaker, before, after, changes_between(before, after), redistribute, held):
         pass
 
 
@@ -61,14 +77,14 @@ def steps(
     speaker: Speaker,
     before: Config | None,
     after: Config,
-    prefixes: Sequence[RouteChanges],
+    changes: Changes,
     redistribute: Callable[[Config], None],
     held: Callable[[AnyPeer], AnyPeer],
 ) -> Iterator[None]:
     """Change a speaker from one configuration (None: nothing is configured) to another, in steps.
 
-    ``prefixes`` are its `prefix_changes`. ``redistribute`` announces routes of the kernel, once the
-    file's own prefixes are announced. ``held`` returns a neighbour as it is while it waits.
+    ``changes`` are `changes_between` the two. ``redistribute`` announces routes of the kernel,
+    once the file's own prefixes are announced. ``held`` returns a neighbour as it is while it waits.
 
     Prefixes that were announced by `waggle router announce` stay, and neighbours that were shut down
     stay down.
@@ -78,13 +94,13 @@ def steps(
     # Another AS or router ID recreates the instance, with its peers and routes.
     speaker.set_instance(after.instance())
     # Routes before peers, so that the initial table is complete.
-    for place, changes in enumerate(prefixes):
+    for place, prefixes in enumerate(changes.prefixes):
         if place:
             yield
-        speaker.update_local(INSTANCE, changes)
+        speaker.update_local(INSTANCE, prefixes)
     redistribute(after)
     began = time.monotonic()
-    for name, peer in peer_changes([] if before is None else before.peers(), after.peers()):
+    for name, peer in changes.peers:
         if time.monotonic() - began >= TURN_SECONDS:
             yield
             began = time.monotonic()

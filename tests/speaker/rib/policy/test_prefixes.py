@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from speaker.api import PrefixRule
 from speaker.nlri import IPV4_UNICAST, prefix_to_text, prefix_to_wire
-from speaker.rib.policy.prefixes import PrefixList
+from speaker.rib.policy.prefixes import PrefixList, prefix_list
 
 NETWORKS = st.builds(
     lambda value, length: ipaddress.IPv4Network((value >> (32 - length) << (32 - length), length)),
@@ -77,3 +77,20 @@ def test_families_do_not_mix() -> None:
 def test_text_that_is_no_prefix_is_rejected(prefix: str) -> None:
     with pytest.raises(ValueError, match=prefix.split("/")[0]):
         PrefixList([PrefixRule(prefix)])
+
+
+def test_equal_lists_are_compiled_once() -> None:
+    rules = (PrefixRule("10.0.0.0/8"), PrefixRule("172.16.0.0/12", le=24))
+    compiled = prefix_list(rules)
+    assert prefix_list(rules) is compiled
+    assert prefix_list((*rules,)) is compiled
+    assert prefix_list(rules[:1]) is not compiled
+
+
+def test_a_list_with_the_identity_of_a_former_one_is_another_list() -> None:
+    """Lists that are not used any more are released, and their identity is given again."""
+    for number in range(600):
+        (rule,) = prefix_list(
+            (PrefixRule(f"10.{number % 256}.0.0/16", le=17 + number // 256),)
+        )._rules
+        assert rule.prefix == f"10.{number % 256}.0.0/16"
