@@ -20,6 +20,7 @@ import msgspec
 from cells.hive.cell import Cell, check_names
 from cells.hive.errors import SettingError
 from cells.safe_text import plain_reason
+from resources.given_file import read_given
 from resources.option_declarations import InvalidOption
 from resources.option_spelling import ENV_PREFIX, Setting, describe, list_items
 
@@ -75,7 +76,7 @@ def read_file(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(path.read_bytes())
+        content = yaml.safe_load(read_given(path))
     except OSError as error:
         raise SettingError("", str(path), error.strerror or str(error)) from error
     except yaml.YAMLError as error:

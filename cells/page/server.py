@@ -19,6 +19,7 @@ from cells.hive.lifecycle import Lifecycle
 from cells.observability.listen_address import is_loopback, parse_address
 from cells.observability.token_file import TokenFile
 from cells.options import PageOptions
+from resources.given_file import NAMED_PIPE, is_named_pipe
 
 if TYPE_CHECKING:
     from cells.page.listener import BoundedListener
@@ -133,6 +134,10 @@ def _tls(options: PageOptions) -> ssl.SSLContext | None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    for path in (options.certificate, options.key, options.client_ca):
+        if path is not None and is_named_pipe(path):
+            # OpenSSL would wait for its writer.
+            raise SettingError("", "--page-certificate", f"cannot be used: {path}: {NAMED_PIPE}")
     try:
         context.load_cert_chain(options.certificate, options.key)
         if options.client_ca is not None:

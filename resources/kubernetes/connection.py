@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 import aiohttp
 import msgspec
 
+from resources.given_file import NAMED_PIPE, is_named_pipe
 from resources.kubernetes import client_library
 from resources.kubernetes.errors import ReadTimeout, StatusError, Unconfigured, Unreachable
 
@@ -316,6 +317,8 @@ def _readable(kubeconfig: str) -> None:
     """
     for path in kubeconfig.split(os.pathsep):
         if path:
+            if is_named_pipe(Path(path).expanduser()):
+                raise _UnusableError(NAMED_PIPE)
             with Path(path).expanduser().open("rb") as file:
                 if not file.read(MAX_KUBECONFIG).strip():
                     raise _UnusableError("it is empty")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from waggle import output
@@ -177,9 +176,10 @@ def _beside_installed(
     Raises `_UnreadableError`.
     """
     from resources.crds.installed import InstalledError, is_generated, read_installed
+    from resources.given_file import read_given
 
     try:
-        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
+        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_given(path)
         installed: Mapping[str, Mapping[str, Any]] = read_installed(data)
     except OSError as error:
         raise _UnreadableError(reason_of(error)) from None

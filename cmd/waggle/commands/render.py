@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cells.api.model import problem_text
@@ -206,9 +205,10 @@ def run(args: argparse.Namespace) -> int:
 def _received(path: str) -> ReceivedRoutes:
     """Read the file of ``--received``. Raises `InvalidReceivedFile`."""
     from reconcilers.kernel.received_file import InvalidReceivedFile, decode_received
+    from resources.given_file import read_given
 
     try:
-        return decode_received(Path(path).read_bytes())
+        return decode_received(read_given(path))
     except OSError as error:
         raise InvalidReceivedFile(error.strerror) from None
 

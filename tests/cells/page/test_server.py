@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import ssl
 from pathlib import Path
 from types import SimpleNamespace
@@ -156,6 +157,16 @@ def test_certificates_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     missing = str(tmp_path / "none")
     with pytest.raises(SettingError, match="cannot be used: No such file"):
         Stand(address="127.0.0.1:1", certificate=missing, key=missing)
+
+
+@pytest.mark.parametrize("given", ["certificate", "key", "client_ca"])
+def test_a_certificate_that_is_a_named_pipe_is_refused(given: str, tmp_path: Path) -> None:
+    """OpenSSL would wait for its writer."""
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    files = {"certificate": "c", "key": "k", given: str(path)}
+    with pytest.raises(SettingError, match=f"cannot be used: {path}: it is a named pipe"):
+        Stand(address="127.0.0.1:1", **files)
 
 
 def test_a_client_has_to_have_a_certificate_where_an_authority_is_given(

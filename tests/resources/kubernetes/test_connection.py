@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import os
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -118,6 +119,22 @@ def test_a_bad_kubeconfig_is_a_sentence_without_names_of_python(
         asyncio.run(scenario())
     assert str(found.value).startswith(f"cannot use kubeconfig {path}: {reason}")
     assert "Error" not in str(found.value)
+
+
+def test_a_kubeconfig_that_is_a_named_pipe_is_refused(tmp_path: Path) -> None:
+    """It is read several times, and its writer may never come."""
+    path = tmp_path / "kubeconfig"
+    os.mkfifo(path)
+
+    async def scenario() -> None:
+        connection = Connection(Access(str(path)))
+        try:
+            await _ask(connection, 1.0)
+        finally:
+            await connection.close()
+
+    with pytest.raises(Unconfigured, match="it is a named pipe, whose writer may never come"):
+        asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from resources.given_file import read_given
 from speaker.errors import NotificationError
 from speaker.iana import MessageType
 from speaker.message import HEADER_SIZE, MARKER, Open
@@ -136,7 +137,7 @@ def messages(path: Path) -> Iterator[tuple[bytes, Negotiated | None]]:
     None for a connection of which the capture does not have both OPENs. Raises `NotACapture`.
     """
     flows: dict[Flow, dict[int, bytes]] = {}
-    for link, packet in _packets(path.read_bytes()):
+    for link, packet in _packets(read_given(path)):
         segment = _segment(_network(link, packet))
         if segment is not None:
             pieces = flows.setdefault(segment.flow, {})

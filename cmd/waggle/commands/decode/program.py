@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import ipaddress
 import json
 import string
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from resources.given_file import open_given
 from resources.pages import reference
 from speaker.iana import ROLES, Role
 from speaker.message import HEADER_SIZE
@@ -145,7 +147,7 @@ def _decoded(args: argparse.Namespace) -> Iterator[Json]:
         yield from _lines(sys.stdin)
         return
     if args.jsonl is not None:
-        with Path(args.jsonl).open() as file:
+        with io.TextIOWrapper(open_given(args.jsonl)) as file:
             yield from _lines(file)
         return
     session = Negotiated(

@@ -9,7 +9,6 @@ import gc
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -35,6 +34,7 @@ from reconcilers.plan_manifests import (
     plan_manifests,
 )
 from resources.enumeration import counted
+from resources.given_file import read_given
 from resources.manifests.applied import PresentObjects
 from resources.manifests.load import STANDARD_INPUT, Loaded, UnreadablePathError, load
 from resources.option_declarations import InvalidOption
@@ -252,7 +252,7 @@ def _not_kept(peers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _read(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_given(path)
     except OSError as error:
         raise InvalidReceivedFile(f"{path}: {error.strerror}") from None
 

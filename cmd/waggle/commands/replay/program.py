@@ -12,6 +12,7 @@ import msgspec
 
 from cells.serve.items import peer_item, route_item
 from resources.enumeration import counted
+from resources.given_file import open_given
 from speaker.api import BestPathChange, BestPathItem, PeerStatus
 from speaker.engine import Engine
 from speaker.message import HEADER_SIZE
@@ -43,7 +44,7 @@ _MESSAGES = ("?", "OPEN", "UPDATE", "NOTIFICATION", "KEEPALIVE", "ROUTE-REFRESH"
 def main(args: argparse.Namespace) -> int:
     """Replay and print; returns the exit status."""
     try:
-        with args.file.open("rb") as file:
+        with open_given(args.file) as file:
             player = Player(file)
             actions = _actions(player, args.until)
             items = list(actions) if args.show == "actions" else _drain(actions)
