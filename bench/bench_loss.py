@@ -4,10 +4,11 @@ A peer announces many prefixes, which other peers receive; then its connection i
 ``failover`` a second peer has announced the same prefixes with a longer path; with ``restart`` the peer
 restarts gracefully, and comes back without its routes; with ``long-lived`` its restart time expires,
 and they become long-lived stale. With ``policy`` and ``next-hop`` nothing is lost: export settings of
-one of the other peers change. The goal is for the longest input of both, the arrival and the loss:
-what other sessions wait. ``WAGGLE_PURE=1``: with prefix tables in Python.
+one of the other peers change. With ``--add-path`` these peers are sent all paths. The goal is for the
+longest input of both, the arrival and the loss: what other sessions wait. ``WAGGLE_PURE=1``: with
+prefix tables in Python.
 
-``python -m bench.bench_loss [--routes N] [--peers N] [SCENARIO ...]``
+``python -m bench.bench_loss [--routes N] [--peers N] [--add-path] [SCENARIO ...]``
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, Final, Literal
 from bench.speed import streams
 from speaker.api import GracefulRestart, InstanceConfig, PeerConfig, Policy, Set, Term
 from speaker.capability import (
+    AddPath,
     FourOctetAs,
     GracefulRestartCapability,
     LongLivedGracefulRestart,
@@ -53,10 +55,11 @@ TAGGED: Final = Policy(terms=(Term(set=Set(add_communities=("65000:1",))),))
 class Bench:
     """An engine with Established sessions."""
 
-    def __init__(self, scenario: str, routes: int, peers: int) -> None:
+    def __init__(self, scenario: str, routes: int, peers: int, *, add_path: bool = False) -> None:
         self._engine = Engine(random.Random(1))  # noqa: S311  jitter
         self._now = 0.0
         self._scenario = scenario
+        self._add_path = add_path
         self._connections = 0
         self.longest = 0.0
         self.total = 0.0
@@ -95,6 +98,7 @@ class Bench:
             import_=accepts,
             export=export,
             graceful_restart=self._restart if number == 1 else None,
+            add_path="send" if self._add_path and number > 2 else "none",
             **settings,
         )
         self._give(SetPeer("b", config))
@@ -105,6 +109,8 @@ class Bench:
         address = f"10.0.1.{number}"
         self._give(TransportAccepted(connection, "b", ("10.0.0.1", 179), (address, 4000)))
         capabilities: list[object] = [Multiprotocol(IPV4_UNICAST), FourOctetAs(65000 + number)]
+        if self._add_path and number > 2:
+            capabilities.append(AddPath(((IPV4_UNICAST, 1),)))
         if number == 1 and self._restart is not None:
             families = ((IPV4_UNICAST, True),)
             capabilities.append(GracefulRestartCapability(restart_time=60, families=families))
@@ -172,6 +178,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--routes", type=int, default=500_000, metavar="N")
     parser.add_argument("--peers", type=int, default=10, metavar="N", help="that receive them")
+    parser.add_argument("--add-path", action="store_true", help="to these peers")
     parser.add_argument("scenarios", nargs="*", default=SCENARIOS, metavar="SCENARIO")
     args = parser.parse_args()
     bound_collections()
@@ -182,7 +189,7 @@ def main() -> int:
         f" prefix tables in {FORM}"
     )
     for scenario in args.scenarios:
-        bench = Bench(scenario, args.routes, args.peers)
+        bench = Bench(scenario, args.routes, args.peers, add_path=args.add_path)
         for what in ("arrival", scenario):
             if what == scenario:
                 bench.begin()

@@ -20,7 +20,6 @@ import msgspec
 from cells.hive.cell import Cell, check_names
 from cells.hive.errors import SettingError
 from cells.safe_text import plain_reason
-from resources.given_file import read_given
 from resources.option_declarations import InvalidOption
 from resources.option_spelling import ENV_PREFIX, Setting, describe, list_items
 
@@ -74,6 +73,8 @@ def add_flags(parser: argparse.ArgumentParser, cells: Iterable[Cell]) -> None:
 def read_file(path: Path) -> dict[str, Any]:
     """Return the mapping that a YAML configuration file holds; raises `SettingError`."""
     import yaml
+
+    from resources.given_file import read_given
 
     try:
         content = yaml.safe_load(read_given(path))
