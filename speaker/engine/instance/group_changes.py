@@ -6,7 +6,7 @@ Only differences are sent. Where a table is large, the difference is encoded in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final, Protocol, TypeAlias, final
 
@@ -128,14 +128,22 @@ class GroupChanges:
                 change.remaining = self._steps(change)
                 self._work.add(change.remaining)
 
-    def complete(self, route_set: str) -> None:
-        """Complete the changes from or to a route set, which is removed next."""
+    def concern(self, route_set: str) -> bool:
+        """Return whether a session is on its way from or to a route set."""
+        return any(self._of(route_set))
+
+    def _of(self, route_set: str) -> Iterator[_Change]:
         for change in [*self.waiting.values(), *self.running]:
             if route_set in (change.before.rules.route_set, change.after.rules.route_set):
-                self._complete_initial_table(change.before, change.members)
-                self.start()
-                for _ in change.remaining:
-                    pass
+                yield change
+
+    def complete(self, route_set: str) -> None:
+        """Complete the changes from or to a route set, which is removed or filled anew next."""
+        for change in self._of(route_set):
+            self._complete_initial_table(change.before, change.members)
+            self.start()
+            for _ in change.remaining:
+                pass
 
     def _steps(self, change: _Change) -> Steps:
         owner, old, new = self._owner, change.before, change.after

@@ -82,10 +82,13 @@ class OutboundUpdates:
         """Receivers of the Loc-RIB's changes, before the peers."""
         self._reapplying: dict[EstablishedPeer, None] = {}
         """Sessions with a changed import policy that is not applied to all received routes yet."""
+        self._removed_sets: dict[str, None] = {}
+        """Route sets that are removed once no session is on its way from or to them."""
 
     def inherit(self, before: OutboundUpdates) -> None:
         """Take over the route sets, and the local routes of the Loc-RIB."""
         self.sets = before.sets
+        self._removed_sets = before._removed_sets
         self._local_paths = before._local_paths
         for family, table in before.loc.tables.items():
             for path, nlri in table.best_by_path().items():
@@ -106,6 +109,8 @@ class OutboundUpdates:
         if route_set is None:
             ribs = self.loc
         else:
+            if route_set in self._removed_sets:
+                self._remove_route_set(route_set)
             known = self.sets.get(route_set)
             ribs = known if known is not None else self.sets.setdefault(route_set, Ribs())
         self._local_paths.apply(ribs.table, changes)
@@ -133,7 +138,17 @@ class OutboundUpdates:
                 yield FAILOVER_UNITS * len(some)
 
     def remove_route_set(self, route_set: str) -> None:
-        """Withdraw all routes of a route set and remove it."""
+        """Withdraw all routes of a route set and remove it.
+
+        Sessions that leave it in steps are not sent the withdrawals: it is removed after them.
+        """
+        if self._changes.concern(route_set):
+            self._removed_sets[route_set] = None
+        else:
+            self._remove_route_set(route_set)
+
+    def _remove_route_set(self, route_set: str) -> None:
+        self._removed_sets.pop(route_set, None)
         ribs = self.sets.get(route_set)
         if ribs is None:
             return
@@ -278,6 +293,8 @@ class OutboundUpdates:
         """Whether `send_pending` has UPDATEs to send."""
         if self.loc.changed or self._reapplying or self._changes.waiting:
             return True
+        if self._removed_sets and self._removable_sets():
+            return True
         for ribs in self.sets.values():
             if ribs.changed:
                 return True
@@ -304,9 +321,15 @@ class OutboundUpdates:
     def send_pending(self) -> None:
         """Send the changes since the last call, answers to route refreshes, and initial tables."""
         self._changes.differences.clear()
+        if self._removed_sets:
+            for route_set in self._removable_sets():
+                self._remove_route_set(route_set)
         self._send_pending()
         if self._changes.waiting:
             self._changes.start()
+
+    def _removable_sets(self) -> list[str]:
+        return [name for name in self._removed_sets if not self._changes.concern(name)]
 
     def _send_pending(self) -> None:
         for ribs in (self.loc, *self.sets.values()):

@@ -302,13 +302,28 @@ def test_a_removed_route_set_is_not_withdrawn_from_a_session_that_leaves_it() ->
     lab.hub.writes.clear()
     lab.change_settings({"export": "set", "route_set": "two"}, [watcher])
     lab.hub.give(RemoveRouteSet(INSTANCE, "one"))
+    # It waits for the steps of the session, which are not performed at once for it.
+    assert lab.running
+    lab.network.run(1)
     withdrawn = [
         w for w in lab.hub.writes for part in w.parts if part[18] == 2 and part[19:21] > b"\0\0"
     ]
     assert not withdrawn
-    lab.network.run(1)
     assert set(watcher.received(IPV4_UNICAST)) >= set(PREFIXES[:100])
     assert "one" not in lab.hub.engine.instance(INSTANCE).outbound.sets
+
+
+def test_a_removed_route_set_that_is_filled_anew_has_its_new_routes_alone() -> None:
+    lab = Lab(export="set", route_set="one")
+    (watcher,) = lab.watchers
+    lab.change_settings({"export": "set", "route_set": "two"}, [watcher])
+    lab.hub.give(RemoveRouteSet(INSTANCE, "one"))
+    lab.hub.routes({"10.250.0.0/16": RouteAttributes()}, "one")
+    lab.network.run(1)
+    lab.change_settings({"export": "set", "route_set": "one"}, [watcher])
+    lab.network.run(1)
+    assert [prefix for prefix, *_ in seen(watcher)] == ["10.250.0.0/16"]
+    lab.check()
 
 
 @pytest.mark.parametrize(
@@ -374,6 +389,11 @@ def test_whatever_changes_meanwhile_the_routes_are_those_of_the_last_settings(
     lab = Lab(seed, 1 + seed % 3, add_path=add_path, **SETTINGS[seed % len(SETTINGS)])
     network, rng = lab.network, lab.rng
     met = []
+    removes = seed % 5 == 4
+    """Whether route sets are removed, and filled anew."""
+
+    def remove_route_set() -> None:
+        lab.hub.give(RemoveRouteSet(INSTANCE, rng.choice(["one", "two"])))
 
     def change_settings() -> None:
         lab.change_settings(rng.choice(SETTINGS), lab.watchers)
@@ -388,10 +408,13 @@ def test_whatever_changes_meanwhile_the_routes_are_those_of_the_last_settings(
             network.later(at, partial(rng.choice(lab.watchers).refresh, "hub"))
         if rng.random() < 0.02:
             network.later(at, lab.watch)
+        if removes and rng.random() < 0.1:
+            network.later(at, remove_route_set)
     network.run(10)
     lab.change_settings(lab.settings, lab.watchers)
     network.run(30)
     assert any(met)
     assert not lab.running
+    assert not lab.hub.engine.instance(INSTANCE).outbound._removed_sets
     assert not [event for event in lab.hub.events if type(event).__name__ == "Fault"]
     lab.check()
