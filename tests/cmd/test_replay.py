@@ -146,9 +146,20 @@ def test_another_file_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "No such file" in capsys.readouterr().err
 
 
-def test_an_unknown_peer_exits_4(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert replay(recording, "--peer", "absent") == 4
-    assert "nothing to show" in capsys.readouterr().err
+def test_an_unknown_peer_exits_4_with_the_nearest_name(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(recording, "--peer", "othr") == 4
+    sentence = "no peer or instance of that name: othr (did you mean other?)"
+    assert f"waggle replay: {sentence}\n" in capsys.readouterr().err
+    advertised = ("--show", "routes", "--table", "advertised")
+    assert replay(recording, "--peer", "other", *advertised) == 4
+    assert "nothing to show: no routes" in capsys.readouterr().err
+
+
+def test_a_table_is_one_of_routes(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay(recording, "--table", "received") == 2
+    assert capsys.readouterr().err == "waggle replay: --table: with --show routes only\n"
 
 
 @pytest.mark.program

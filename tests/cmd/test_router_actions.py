@@ -141,3 +141,18 @@ def test_the_stations_are_a_table(path: Path, capsys: pytest.CaptureFixture[str]
     with answering(path, http(answer)):
         assert main(["router", "collectors", "-o", "json", "--socket", str(path)]) == 0
     assert json.loads(capsys.readouterr().out)["items"] == [station, dumping, down]
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ("--soft in --message x", "--message: not with --soft, which ends no session"),
+        ("--soft out --family ipv4-unicast", "--family: with --soft in only"),
+        ("--family ipv4-unicast", "--family: with --soft in only"),
+    ],
+)
+def test_a_flag_of_clear_that_would_have_no_effect_is_wrong_usage(
+    flags: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["router", "clear", "tor-1", *flags.split(), "--socket", "s"]) == 2
+    assert capsys.readouterr().err.startswith(f"waggle router clear: {sentence}; ")

@@ -138,6 +138,32 @@ def test_a_community_has_a_name(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (
+            {"communities": ["no-exprt"]},
+            "communities: 'no-exprt' is not in the form 65000:1; did you mean no-export?",
+        ),
+        ({"communities": ["70000:1"]}, "communities: '70000:1': a number is above 65535"),
+        (
+            {"largeCommunities": ["1:2"]},
+            "largeCommunities: '1:2' is not in the form 65000:1:1",
+        ),
+    ],
+)
+def test_a_community_that_cannot_be_read_is_named_with_its_key(
+    body: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with served(tmp_path / "api") as (_, act):
+            with pytest.raises(AgentError) as caught:
+                await act("announce", prefixes=["10.9.0.0/16"], **body)
+            assert str(caught.value) == sentence
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("action", ["clear", "shutdown", "enable"])
 def test_an_action_on_an_unknown_neighbor_names_it(tmp_path: Path, action: str) -> None:
     async def main() -> None:

@@ -46,8 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--table",
         choices=TABLES,
-        default="available",
-        help="with --show routes: the table (default: %(default)s)",
+        help="with --show routes: the table (default: available)",
     )
     output.add_output_flags(parser)
 

@@ -29,6 +29,7 @@ from speaker.peer.actions import (
 )
 from speaker.recording import BadRecording, Player, Step
 from waggle import output, route_columns, sessions
+from waggle.ask_agent import unknown_among
 from waggle.manifest_flag import complain_of_input
 from waggle.output import member
 from waggle.tables import Column
@@ -43,6 +44,10 @@ _MESSAGES = ("?", "OPEN", "UPDATE", "NOTIFICATION", "KEEPALIVE", "ROUTE-REFRESH"
 
 def main(args: argparse.Namespace) -> int:
     """Replay and print; returns the exit status."""
+    if args.table is not None and args.show != "routes":
+        output.complain("waggle replay", "--table: with --show routes only")
+        return output.EXIT_USAGE
+    args.table = args.table or "available"
     try:
         with open_given(args.file) as file:
             player = Player(file)
@@ -60,11 +65,15 @@ def main(args: argparse.Namespace) -> int:
     if args.peer is not None:
         names = _names(player.engine, args.peer)
         items = [item for item in items if _peer_of(item) in names]
-    _print(items, player, args)
+    is_missing = args.peer is not None and not items
+    if is_missing and args.output in output.TABLES and not _is_known(player.engine, args.peer):
+        output.complain("waggle replay", unknown_among(args.peer, _peers(player)))
+    else:
+        _print(items, player, args)
     _report(player, args)
     if player.difference is not None:
         return output.EXIT_ERROR
-    return output.EXIT_NOT_FOUND if args.peer is not None and not items else output.EXIT_OK
+    return output.EXIT_NOT_FOUND if is_missing else output.EXIT_OK
 
 
 def _drain(actions: Iterator[Json]) -> list[Json]:
@@ -75,6 +84,11 @@ def _drain(actions: Iterator[Json]) -> list[Json]:
 
 def _peer_of(item: Json) -> object:
     return item.get("peer", item.get("name"))
+
+
+def _is_known(engine: Engine, peer: str) -> bool:
+    """Return whether a peer has the name or the address at the end of the replay."""
+    return any(peer in (status.name, status.address) for status in engine.views.peers(0.0))
 
 
 def _names(engine: Engine, peer: str) -> set[str]:

@@ -281,6 +281,8 @@ def run(args: argparse.Namespace) -> int:
         args.socket = Path(config.api_socket)
     if args.socket is None:
         return _usage("--socket PATH is missing, or -c FILE with apiSocket", action)
+    if action == "clear" and (sentence := _clear_conflict(args)):
+        return _usage(sentence, action)
     if action == "peers":
         return session_list.run(args)
     if action == "routes":
@@ -288,6 +290,15 @@ def run(args: argparse.Namespace) -> int:
     from waggle.commands.router import actions
 
     return actions.run(action, args)
+
+
+def _clear_conflict(args: argparse.Namespace) -> str:
+    """Return which flags of ``clear`` do not go together; empty where all do."""
+    if args.message is not None and args.soft is not None:
+        return "--message: not with --soft, which ends no session"
+    if args.family is not None and args.soft != "in":
+        return "--family: with --soft in only"
+    return ""
 
 
 CHECKED: Final = "RouterConfigurationList"

@@ -20,6 +20,7 @@ from cells.serve.api_socket import ApiSocket
 from cells.serve.clear import ClearPeers, clear_action
 from cells.serve.items import collector_item
 from cells.serve.routing import Chosen, SpeakerRouting, peers_resource, routes_resource
+from resources.schema import did_you_mean
 from speaker.api import InvalidConfig, PeerStatus, RouteAttributes, UnknownName
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import IPV4_UNICAST, Family
@@ -29,6 +30,8 @@ from waggle.router_config.file_values import with_key
 
 REMEMBERED: Final = 1024
 """Prefixes and sets of attributes: the text of an announced prefix returns in its withdrawal."""
+COMMUNITIES: Final = "communities"
+"""The key of communities, which may be names."""
 
 
 class _Body(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -281,13 +284,15 @@ def _attributes(
         raise BadRequestError(str(error)) from None
 
 
-def _numbers(text: str, count: int, limit: int) -> list[int]:
+def _numbers(text: str, key: str, form: str, limit: int) -> list[int]:
+    """Return the numbers of a community in the form ``A:B``. Raises ValueError naming the key."""
     parts = text.split(":")
-    if len(parts) != count or not all(part.isascii() and part.isdigit() for part in parts):
-        raise ValueError(f"{text!r} is not {count} numbers separated by colons")
+    if len(parts) != form.count(":") + 1 or not all(p.isascii() and p.isdigit() for p in parts):
+        named = did_you_mean(text, WELL_KNOWN_COMMUNITIES) if key == COMMUNITIES else ""
+        raise ValueError(f"{key}: {text!r} is not in the form {form}{named}")
     numbers = [int(part) for part in parts]
     if max(numbers) > limit:
-        raise ValueError(f"{text!r}: a number is above {limit}")
+        raise ValueError(f"{key}: {text!r}: a number is above {limit}")
     return numbers
 
 
@@ -295,10 +300,10 @@ def _community(text: str) -> int:
     known = WELL_KNOWN_COMMUNITIES.get(text)
     if known is not None:
         return known
-    high, low = _numbers(text, 2, 0xFFFF)
+    high, low = _numbers(text, COMMUNITIES, "65000:1", 0xFFFF)
     return high << 16 | low
 
 
 def _large(text: str) -> tuple[int, int, int]:
-    administrator, first, second = _numbers(text, 3, 0xFFFFFFFF)
+    administrator, first, second = _numbers(text, "largeCommunities", "65000:1:1", 0xFFFFFFFF)
     return (administrator, first, second)
