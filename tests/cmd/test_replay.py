@@ -152,9 +152,6 @@ def test_an_unknown_peer_exits_4_with_the_nearest_name(
     assert replay(recording, "--peer", "othr") == 4
     sentence = "no peer or instance of that name: othr (did you mean other?)"
     assert f"waggle replay: {sentence}\n" in capsys.readouterr().err
-    advertised = ("--show", "routes", "--table", "advertised")
-    assert replay(recording, "--peer", "other", *advertised) == 4
-    assert "nothing to show: no routes" in capsys.readouterr().err
 
 
 def test_a_table_is_one_of_routes(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
