@@ -2,7 +2,7 @@
 // The page of an agent: reads its API, and again the tables that the stream of revisions names.
 // Every text goes into the document as text (textContent): markup in it stays what it is.
 (() => {
-  const LIMIT = 500, CHANGES_LIMIT = 200;
+  const LIMIT = 500, CHANGES_LIMIT = 200, DRAWN = 100;
   const $ = (selector, within = document) => within.querySelector(selector);
   // Milliseconds after a change elsewhere until what has no revision is read again: the process with the numbers and ages
   // of sessions, and the whole head, which costs the agent as much as two changes.
@@ -86,6 +86,8 @@
     target.replaceChildren(head, body);
   }
   const column = (title, cell, of = "", look = undefined) => ({ title, cell, of, look });
+  // A long name is broken, so that what stands behind it is in sight.
+  const long = (text) => text?.length > 40 && "long";
   const node = column("Node", (item) => item.node);
   const matches = (item, text) => !text || JSON.stringify(item).toLowerCase().includes(text.toLowerCase());
 
@@ -103,7 +105,7 @@
 
   const SESSIONS = [
     node,
-    column("Peer", (of) => link(of.name, "changes", of.name)),
+    column("Peer", (of) => link(of.name, "changes", of.name), "", (of) => long(of.name)),
     column("Address", (of) => of.address ?? of.interface, "code"),
     column("AS", (of) => of.peerASN ?? of.peerType, "number"),
     column("State", (of) => of.state, "", (of) => of.state === "Established" ? "good" : "bad"),
@@ -120,7 +122,7 @@
   const ROUTES = [
     node,
     column("Prefix", (of) => link(of.prefix, "explain", of.prefix), "code"),
-    column("Peer", (of) => of.peer),
+    column("Peer", (of) => of.peer, "", (of) => long(of.peer)),
     column("Next hop", (of) => of.nextHop, "code"),
     column("AS path", (of) => of.asPath, "code"),
     column("Communities", (of) => [...of.communities ?? [], ...of.largeCommunities ?? []].join(" "), "code wide"),
@@ -133,11 +135,11 @@
 
   const EXPLAINED = [
     node,
-    column("Object", (of) => objectName(of.object)),
+    column("Object", (of) => objectName(of.object), "", (of) => long(objectName(of.object))),
     column("Prefix", (of) => of.prefix, "code"),
-    column("Peer", (of) => of.peer ?? "all peers"),
+    column("Peer", (of) => of.peer ?? "all peers", "", (of) => long(of.peer)),
     column("Result", (of) => of.reason, "", (of) => of.advertised ? "good" : "bad"),
-    column("Rule", (of) => objectName(of.rule)),
+    column("Rule", (of) => objectName(of.rule), "", (of) => long(objectName(of.rule))),
     column("Why", (of) => of.message, "wide"),
   ];
 
@@ -149,7 +151,8 @@
     column("Time", (of) => clock(of.eventTime), "code"),
     node,
     column("Type", (of) => of.type.toLowerCase(), "", (of) => ({ ADDED: "good", DELETED: "bad" })[of.type]),
-    column("Object", (of) => of.name ? link(`${of.kind}/${of.name}`, "changes", `${of.kind}/${of.name}`) : of.kind),
+    column("Object", (of) => of.name ? link(`${of.kind}/${of.name}`, "changes", `${of.kind}/${of.name}`) : of.kind, "",
+      (of) => long(`${of.kind}/${of.name}`)),
     column("Change", changeText, "wide"),
     column("Cause", (of) => {
       const all = element("span");
@@ -210,10 +213,11 @@
         return null;
       }
       const answer = await read("/v1/explain", { target: text });
-      graph($("figure", section), answer.items.slice(0, 100));
+      graph($("figure", section), answer.items.slice(0, DRAWN));
       table(target, EXPLAINED, answer.items.slice(0, LIMIT), "Nothing is known of it.");
       const advertised = answer.items.filter((of) => of.advertised).length;
-      output.textContent = `advertised in ${advertised} of ${many(answer.items.length, "case")}`;
+      const cut = answer.items.length > DRAWN ? `; the first ${DRAWN} are drawn` : "";
+      output.textContent = `advertised in ${advertised} of ${many(answer.items.length, "case")}${cut}`;
       return answer;
     },
     async changes() {
@@ -261,13 +265,15 @@
       made.append(...inner);
       return made;
     };
-    const short = (text) => text.length > 44 ? `${text.slice(0, 43)}\u2026` : text;
+    // Names often differ at their ends.
+    const short = (text) => text.length > 44 ? `${text.slice(0, 21)}\u2026${text.slice(-22)}` : text;
     const tallest = Math.max(...used.map(([, nodes]) => nodes.length)), places = new Map();
     let x = PAD;
     const boxes = [], heads = [];
     for (const [at, nodes] of used) {
       const width = Math.max(...nodes.map(([text]) => short(text).length), 8) * 7.3 + 20;
-      const top = TOP + (tallest - nodes.length) * (HEIGHT + 8) / 2;
+      // In the middle, and in sight where another column is higher than a screen.
+      const top = TOP + Math.min((tallest - nodes.length) / 2, 5) * (HEIGHT + 8);
       heads.push(make("text", { class: "head", x, y: 18 }, titles[at]));
       nodes.forEach(([text, yes], number) => {
         const y = top + number * (HEIGHT + 8);

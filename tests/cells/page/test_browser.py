@@ -19,7 +19,7 @@ import pytest
 
 from cells import page as static
 from cells.api.history import HistoryItem
-from cells.api.model import RouteItem
+from cells.api.model import ExplainItem, OriginItem, RouteItem
 from cells.api.resource import ApiResource
 from tests.support.page import CHROMIUM, HOSTILE, NOW, Page, history, page, resources
 
@@ -193,6 +193,46 @@ def test_text_of_peers_and_objects_stays_text(browser: Any) -> None:  # noqa: AN
             assert "<img src=x" in section.inner_text()
             assert section.locator("img").count() == 0
         assert tab.page.title() == "worker-1 \u2013 Waggle"
+        assert tab.reported == []
+
+
+LONG: Final = "production-cluster-in-the-west-hall-{0}-rack-{0}-router-{0}"
+
+
+def test_long_names_hide_no_column_and_stay_distinct(browser: Any) -> None:  # noqa: ANN401
+    names = [LONG.format(number) for number in range(120)]
+    of_agent = [of for of in resources() if of.path != "/v1/explain"]
+    (status,) = next(of.read({}) for of in of_agent if of.path == "/v1/status")
+    for name, peer in zip(names, cast("Any", status).peers, strict=False):
+        peer["name"] = name
+    explained = [
+        ExplainItem(
+            node="worker-1",
+            instance="main",
+            peer=name,
+            object=OriginItem(kind="Service", namespace="shop", name="web"),
+            family="ipv4-unicast",
+            prefix="198.51.100.10/32",
+            advertised=True,
+            reason="Advertised",
+        )
+        for name in names
+    ]
+    explain = ApiResource(
+        path="/v1/explain", kind="ExplainList", parameters=("target",), read=lambda _: explained
+    )
+    with page([*of_agent, explain]) as served:
+        tab = Tab(browser, served)
+        tab.open("sessions")
+        reason = tab.page.locator("#view-sessions th:has-text('Reason')").bounding_box()
+        assert reason["x"] + reason["width"] <= WIDTH - 20, "within the margin"
+        tab.open("explain=198.51.100.10/32")
+        shown = tab.page.locator("#view-explain output").inner_text()
+        assert shown == "advertised in 120 of 120 cases; the first 100 are drawn"
+        labels = tab.page.locator(".graph .node > text").all_text_contents()
+        assert len(set(labels)) == 102, "a Service, a prefix and a hundred peers"
+        place = tab.page.locator(".graph .node > text:text-is('Service/shop/web')").bounding_box()
+        assert place["y"] < HEIGHT, "the begin of the chain is in sight"
         assert tab.reported == []
 
 
