@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from tests.cmd import terminal
 from tests.support.scenario import ROOT
 from waggle.__main__ import main
 
@@ -132,3 +133,15 @@ def test_a_problem_of_a_converted_draft_is_named_with_its_field(
     assert main(["convert", "-f", _write(tmp_path, text)]) == 1
     err = capsys.readouterr().err
     assert "CiliumBGPClusterConfig/01-cilium-bgp-config: spec.nodeSelector" in err
+
+
+def test_objects_that_another_target_converts_are_no_dead_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["convert", "-f", str(terminal.ROOT / "examples" / "antrea")]) == 1
+    assert capsys.readouterr().err.endswith("examples/antrea; --to cilium converts BGPPolicy\n")
+    assert (
+        main(["convert", "-f", str(terminal.ROOT / "examples" / "quickstart"), "--to", "cilium"])
+        == 1
+    )
+    assert capsys.readouterr().err.endswith("/examples/quickstart\n")

@@ -218,7 +218,9 @@ def test_no_program_is_left_behind_however_the_demo_ends(examples: Path, number:
 class Screen:
     """A demo in a terminal of its own, and what it has drawn."""
 
-    def __init__(self, examples: Path, columns: int, wrapper: Sequence[str] = ()) -> None:
+    def __init__(
+        self, examples: Path, columns: int, wrapper: Sequence[str] = (), term: str = "xterm"
+    ) -> None:
         """``wrapper``: the first process of the terminal, which runs the demo."""
         self.here, there = open_terminal(columns)
         self.demo = subprocess.Popen(
@@ -227,7 +229,7 @@ class Screen:
             stdout=there,
             stderr=there,
             env={name: value for name, value in os.environ.items() if name != "COLUMNS"}
-            | {"TERM": "xterm"},
+            | {"TERM": term},
             preexec_fn=lambda: os.login_tty(os.dup(0)),
         )
         os.close(there)
@@ -241,6 +243,15 @@ class Screen:
             shown += os.read(self.here, 65536).decode()
         last = re.split(r"\x1b\[H|\x1b\[2J", shown)[-1]
         return re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", last).splitlines()
+
+
+def test_a_terminal_that_cannot_move_its_cursor_has_lines(examples: Path) -> None:
+    screen = Screen(examples, 100, term="dumb")
+    screen.until("+ 198.51.100.10/32 via")
+    screen.demo.send_signal(signal.SIGINT)
+    assert screen.demo.wait(60) == 0
+    os.close(screen.here)
+    gone(examples)
 
 
 def test_the_end_of_the_terminal_ends_both_programs(examples: Path) -> None:

@@ -96,6 +96,7 @@ def run(words: list[str], folder: Path, **variables: str) -> subprocess.Complete
         ("waggle render --drain-taint 'bad key' -f . --node n -o table", 2),
         ("waggle demo --timeout -1", 2),
         ("waggle demo --timeout nan", 2),
+        ("waggle demo --screenshot x.svg", 2),
         ("waggle demo --socket ./run/s --once --router binary.yaml", 1),
         ("waggle demo --socket ./run/s --once --router .", 1),
         (f"waggle peers --socket {'x' * 200}", 1),

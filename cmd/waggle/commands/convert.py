@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from resources.pages import reference
@@ -108,10 +108,21 @@ def run(args: argparse.Namespace) -> int:
         drafts = (conversion.drafts for conversion in conversions)
         names = [*sorted(kinds), *filter(None, drafts)]
         named = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-        complain("waggle convert", f"no {named} to convert in {', '.join(paths)}")
+        text = f"no {named} to convert in {', '.join(paths)}{_other_targets(known, args.to)}"
+        complain("waggle convert", text)
     if unread or not objects or (args.strict and notes.problems):
         return EXIT_ERROR
     return EXIT_OK
+
+
+def _other_targets(known: Iterable[Conversion], chosen: str) -> str:
+    """Return the end of a sentence: what ``--to`` another target converts; empty without any."""
+    hints = {
+        f"--to {conversion.target} converts {', '.join(kind.name for kind in conversion.kinds)}"
+        for conversion in known
+        if conversion.target not in ("", chosen)
+    }
+    return "".join(f"; {hint}" for hint in sorted(hints))
 
 
 class _Rewriter:

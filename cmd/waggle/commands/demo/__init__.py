@@ -82,7 +82,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--screenshot",
         type=Path,
         metavar="FILE",
-        help="with --once: write the tables as an SVG picture",
+        help="with --once or --detach: write the tables as an SVG picture",
     )
     output.add_format_flag(parser, ("table", "json", "jsonl", "yaml"), "table")
 

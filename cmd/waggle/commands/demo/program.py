@@ -316,7 +316,7 @@ async def _run(args: argparse.Namespace, examples: Examples, report: Report, rea
                 return EXIT_OK
             hint = f"Edit {examples.edited} and watch. Ctrl-C ends it."
             console = Console()
-            if console.is_terminal and not report.is_document:
+            if console.is_terminal and not (console.is_dumb_terminal or report.is_document):
                 await _in_terminal(demo, console, hint, stop)
             else:
                 await _in_lines(demo, hint, report, stop)
@@ -339,6 +339,9 @@ def main(args: argparse.Namespace) -> int:
     report = Report(args.output, is_endless=not (args.once or args.detach or args.stop))
     if args.stop:
         return _stop(lock, report)
+    if args.screenshot is not None and not (args.once or args.detach):
+        report.failed("BadRequest", "--screenshot: with --once or --detach only")
+        return EXIT_USAGE
     for path in filter(None, (args.manifests, args.router)):
         if not path.exists():
             report.failed("BadRequest", f"{path}: there is no such file or directory")

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     cluster = asks_cluster(args)
     wrong = usage_error(args) if cluster else None
     if args.from_statuses:
-        wrong = "--from-statuses: the page asks agents"
+        wrong = "--from-statuses: the page reads from agents"
     if wrong:
         output.complain(args.prog, wrong)
         return output.EXIT_USAGE
