@@ -31,7 +31,7 @@ EMPTY = {
         ("events", 0, "no Events since the agent started"),
         ("history", 0, "no change since the agent has started"),
         ("history --since 1m", 0, "no change in that time"),
-        ("bfd", 0, "no BFD sessions: "),
+        ("bfd", 0, "no BFD sessions"),
         ("explain", 0, "every route is advertised to every peer"),
         ("trace 10.0.0.0/8", 4, "no change of 10.0.0.0/8 is among the last spans"),
         ("router peers", 0, "no peers: the configuration has no neighbors"),

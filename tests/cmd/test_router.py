@@ -294,7 +294,7 @@ def test_all_problems_of_a_file_are_reported_at_once_each_in_its_line(
         "neighbors[0]: peer '10.0.0.1': ttlSecurity: not together with ebgpMultihop",
         "neighbors[0]: peer '10.0.0.1': nextHopIPv4: 'x' is not an IP address",
         "originate[0]: '10.0.0.0/33' is not a prefix such as 10.0.0.0/24",
-        "originate[1]: 10.0.0.1/24 has host bits set",
+        "originate[1]: 10.0.0.1/24 has host bits set; the prefix is 10.0.0.0/24",
     ]
 
 
