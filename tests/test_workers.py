@@ -135,6 +135,13 @@ def test_what_waits_is_at_the_front_routers_first_and_what_may_be_built_meanwhil
     assert [item.name for item in in_order(items)] == [*front, "computes too", "computes"]
 
 
+def test_the_tests_on_the_api_server_keep_their_order() -> None:
+    paths = [Path(f"test_{n}.py") for n in range(4)]
+    items = [Item(str(n), ("apiserver",), path) for n, path in enumerate(paths)]
+    items[2].markers = ("apiserver", "interop")
+    assert in_order(items) == items
+
+
 def test_two_workers_compute_in_the_order_of_the_files_while_the_others_wait() -> None:
     run = begun(QUEUE, 4)
     run.run(SECONDS)

@@ -19,6 +19,7 @@ from xdist.scheduler.loadgroup import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
 WAITING: Final = {"apiserver", "interop", "netns", "program"}
+LONGEST: Final = ("apiserver", "interop")
 BUILT: Final = ("helm", "jaeger", "gobgp")
 """Markers of tests whose programs may be built meanwhile, in the order of the builds: they run late."""
 AHEAD: Final = 16
@@ -51,13 +52,13 @@ def waits(item: Marked) -> bool:
 def in_order(items: Sequence[T]) -> list[T]:
     """Return the queue: what waits from the front on, what computes from the back on, as given.
 
-    Files with tests against routers, the longest, come first: the last tests, at the middle, are short.
-    The tests of a file keep their order.
+    Files with the longest tests, against routers, come first: the last tests, at the middle, are short.
+    Tests of a file keep their order, and all on the API server, which they share, theirs.
     """
-    routers = {item.path for item in items if item.get_closest_marker("interop")}
+    first = {item.path for item in items if any(map(item.get_closest_marker, LONGEST))}
 
     def place(item: T) -> tuple[int, bool]:
-        return late(item), item.path not in routers
+        return late(item), item.path not in first
 
     front = sorted((item for item in items if waits(item)), key=place)
     return [*front, *(item for item in reversed(items) if not waits(item))]
