@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import io
-import json
+import sys
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
-from typing import Any
+from typing import Any, Final
 
 from cells.api.client import AgentError
-from reconcilers.dialect import Answer, Ask, Command
+from cells.safe_text import escape
+from reconcilers.dialect import Answer, Ask, Command, CommandError
 from reconcilers.dialect_entry import Subcommand
 from waggle import ask_agent, output
+
+FORMATS: Final = ("table", "json", "yaml")
+STATUSES: Final = {"NotFound": output.EXIT_NOT_FOUND, "BadRequest": output.EXIT_USAGE}
+"""Exit statuses of the codes of errors; of the others `output.EXIT_ERROR`."""
 
 
 def add_parser(
     subparsers: argparse._SubParsersAction[Any], subcommand: Subcommand
 ) -> Callable[[argparse.Namespace], int]:
-    """Add the command with its flags and ``--socket``; returns the function that runs it."""
+    """Add the command with its flags, ``-o`` and ``--socket``; returns the function that runs it."""
     command = subcommand.load()
     parser = subparsers.add_parser(
         subcommand.name,
@@ -34,8 +37,8 @@ def add_parser(
         ),
     )
     command.add_flags(parser)
-    if command.formats:
-        output.add_format_flag(parser, command.formats, command.formats[0])
+    native = (command.native_format,) if command.native_format else ()
+    output.add_format_flag(parser, (*FORMATS, *native), FORMATS[0])
     ask_agent.add_socket_flag(parser)
 
     def run(args: argparse.Namespace) -> int:
@@ -44,23 +47,26 @@ def add_parser(
         def ask(path: str, query: Mapping[str, str]) -> Answer:
             return Answer(*client.get_plain(path, dict(query)))
 
-        try:
-            if output.is_template(getattr(args, "output", "")):
-                return _rendered(command, args, ask)
-            return command.run(args, ask)
-        except AgentError as error:
-            output.complain(f"waggle {subcommand.name}", str(error))
-            return output.EXIT_ERROR
+        return _run(command, args, ask)
 
     return run
 
 
-def _rendered(command: Command, args: argparse.Namespace, ask: Ask) -> int:
-    """Run a command for its JSON, and print that by the template of ``--output``."""
-    printed, form = io.StringIO(), args.output
-    args.output = "json"
-    with redirect_stdout(printed):
-        status = command.run(args, ask)
-    if status == output.EXIT_OK:
-        output.dump_value(json.loads(printed.getvalue()), form)
-    return status
+def _run(command: Command, args: argparse.Namespace, ask: Ask) -> int:
+    """Print what a command shows, or its error, in the format of ``--output``."""
+    native = args.output == command.native_format
+    try:
+        listing = command.read(args, ask)
+    except (AgentError, CommandError) as error:
+        if native:
+            output.complain(args.prog, str(error))
+        else:
+            output.fail(args, "ErrorList", error.code, str(error))
+        return STATUSES.get(error.code, output.EXIT_ERROR)
+    if native:
+        output.dump_value(listing.native, "json")
+    elif args.output == "table":
+        sys.stdout.write("".join(f"{escape(line)}\n" for line in listing.lines))
+    else:
+        output.dump(output.document(listing.kind, list(listing.items)), args.output)
+    return output.EXIT_OK

@@ -171,6 +171,7 @@ def item_types() -> dict[str, Any]:
     from reconcilers.plan.changes import NodePlan
     from speaker.api import CollectorStatus, PeerStatus
     from waggle.demo_changes import DemoItem
+    from waggle.dialects import DIALECTS
 
     peer = _status("PeerItem", PeerStatus, model.PeerMembers)
     return {
@@ -214,6 +215,11 @@ def item_types() -> dict[str, Any]:
         "SpanList": model.SpanItem,
         "StatusList": model.StatusItem,
         "TopList": _reading(peer),
+        **{
+            kind: item
+            for subcommand in DIALECTS.subcommands.values()
+            for kind, item in subcommand.load().items.items()
+        },
     }
 
 

@@ -1,28 +1,43 @@
-"""``waggle antrea``: what antctl shows of BGP, with its names, flags, columns and formats."""
+"""``waggle antrea``: what antctl shows of BGP, with its names, flags and columns.
+
+``-o json`` is the envelope of all commands; ``-o antctl-json`` is for scripts of antctl.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from reconcilers.antrea.route_sets import ROUTE_TYPES
-from reconcilers.antrea.views import IPV4_ONLY, IPV6_ONLY, PEERS, POLICY, ROUTES, TYPE
-from reconcilers.dialect import Ask, Command
+from reconcilers.antrea.views import (
+    IPV4_ONLY,
+    IPV6_ONLY,
+    PEERS,
+    POLICY,
+    ROUTES,
+    TYPE,
+    PeerView,
+    PolicyView,
+    RouteView,
+)
+from reconcilers.dialect import Ask, Command, CommandError, Listing
 
 GET: Final = "get"
 NONE: Final = "<NONE>"
 MAX_LIST_CHARACTERS: Final = 50
 """Of the members of a confederation in a table."""
-EXIT_ERROR, EXIT_USAGE, EXIT_NOT_FOUND = 1, 2, 4
+CODES: Final = {400: "BadRequest", 404: "NotFound", 503: "NotEnabled"}
+"""Codes of the statuses with which the agent refuses a view."""
 
 
 class View(NamedTuple):
-    """One view: its path, and the columns of its table."""
+    """One view: its path, the kind and the type of its items, and the columns of its table."""
 
     path: str
+    kind: str
+    item: type
     titles: tuple[str, ...]
     columns: tuple[str, ...]
 
@@ -30,6 +45,8 @@ class View(NamedTuple):
 VIEWS: Final = {
     "policy": View(
         POLICY,
+        "AntreaPolicyList",
+        PolicyView,
         (
             "NAME",
             "ROUTER-ID",
@@ -40,8 +57,20 @@ VIEWS: Final = {
         ),
         ("name", "routerID", "localASN", "listenPort", "confederationIdentifier", "memberASNs"),
     ),
-    "peers": View(PEERS, ("PEER", "ASN", "STATE", "BFD"), ("peer", "asn", "state", "bfd")),
-    "routes": View(ROUTES, ("ROUTE", "TYPE", "K8S-OBJ-REF"), ("route", "type", "k8sObjRef")),
+    "peers": View(
+        PEERS,
+        "AntreaPeerList",
+        PeerView,
+        ("PEER", "ASN", "STATE", "BFD"),
+        ("peer", "asn", "state", "bfd"),
+    ),
+    "routes": View(
+        ROUTES,
+        "AntreaRouteList",
+        RouteView,
+        ("ROUTE", "TYPE", "K8S-OBJ-REF"),
+        ("route", "type", "k8sObjRef"),
+    ),
 }
 ALIASES: Final = {
     "bgppolicy": "policy",
@@ -71,36 +100,27 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace, ask: Ask) -> int:
-    """Run the command ``waggle antrea``: print a view; returns the exit status."""
+def read(args: argparse.Namespace, ask: Ask) -> Listing:
+    """Return the view that the arguments name. Raises `CommandError`."""
     words = [word for i, word in enumerate(args.words) if (i, word) != (0, GET)]
     name = ALIASES.get(words[0], words[0]) if len(words) == 1 else ""
     view = VIEWS.get(name)
     if view is None:
-        return _complain(f"no view {' '.join(words)!r}: policy, peers or routes", EXIT_USAGE)
+        raise CommandError("BadRequest", f"no view {' '.join(words)!r}: policy, peers or routes")
     query = {flag: "" for flag in (IPV4_ONLY, IPV6_ONLY) if getattr(args, flag.replace("-", "_"))}
     if args.type is not None:
         query[TYPE] = args.type
     if (query and name == "policy") or (TYPE in query and name == "peers"):
-        return _complain(f"{', '.join(f'--{flag}' for flag in query)}: not of {name}", EXIT_USAGE)
+        flags = ", ".join(f"--{flag}" for flag in query)
+        raise CommandError("BadRequest", f"{flags}: not of {name}")
     answer = ask(view.path, query)
     if answer.status != 200:
         message = answer.body.strip().splitlines()[0] if answer.body.strip() else ""
-        status = EXIT_NOT_FOUND if answer.status == 404 else EXIT_ERROR
-        return _complain(message or f"status {answer.status}", status)
+        code = CODES.get(answer.status, "Refused")
+        raise CommandError(code, message or f"status {answer.status}")
     content = json.loads(answer.body)
-    if args.output == "json":
-        sys.stdout.write(json.dumps(content, indent=2) + "\n")
-    elif args.output == "yaml":
-        import yaml
-
-        # Of a scalar PyYAML ends the document as well.
-        text = "null\n" if content is None else yaml.safe_dump(content, sort_keys=True)
-        sys.stdout.write(text)
-    else:
-        items = content if isinstance(content, list) else [] if content is None else [content]
-        sys.stdout.write("".join(f"{line}\n" for line in table(view, items)))
-    return 0
+    items = content if isinstance(content, list) else [] if content is None else [content]
+    return Listing(view.kind, items, table(view, items), content)
 
 
 def table(view: View, items: Sequence[dict[str, Any]]) -> list[str]:
@@ -132,9 +152,9 @@ def _shortened(items: Iterable[str]) -> str:
     return text
 
 
-def _complain(message: str, status: int) -> int:
-    sys.stderr.write(f"waggle antrea: {message}\n")
-    return status
-
-
-COMMAND: Final = Command(run, add_flags, formats=("table", "json", "yaml"))
+COMMAND: Final = Command(
+    read,
+    {view.kind: view.item for view in VIEWS.values()},
+    add_flags,
+    native_format="antctl-json",
+)

@@ -33,15 +33,40 @@ def _no_flags(parser: argparse.ArgumentParser) -> None:
     """Add no flag."""
 
 
-class Command(msgspec.Struct, frozen=True):
-    """The action of a `reconcilers.dialect_entry.Subcommand`; ``--socket`` is added to its flags."""
+class Listing(NamedTuple):
+    """A command's answer; the program prints it in the format of ``--output``, and escapes it."""
 
-    run: Callable[[argparse.Namespace, Ask], int]
-    """Print; returns the exit status. An error of the agent ends the command with status 1."""
+    kind: str
+    """One of the kinds of `Command.items`."""
+    items: Sequence[Any]
+    """As JSON."""
+    lines: Sequence[str]
+    """The same as a table."""
+    native: object = None
+    """The same as JSON of another program's form, if the command has such a format."""
+
+
+class CommandError(Exception):
+    """Nothing to show: a code of the local API (``NotFound``, ``BadRequest`` ...), and a sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Command(msgspec.Struct, frozen=True):
+    """The action of a `reconcilers.dialect_entry.Subcommand`.
+
+    ``--output`` and ``--socket`` are added to its flags.
+    """
+
+    read: Callable[[argparse.Namespace, Ask], Listing]
+    """Raises `CommandError`; an error of the agent is left to the program."""
+    items: Mapping[str, Any]
+    """The type of the items of each kind, for ``waggle schema``."""
     add_flags: Callable[[argparse.ArgumentParser], object] = _no_flags
-    formats: tuple[str, ...] = ()
-    """The values of ``--output``, ``json`` among them, the default first; none without that flag. A
-    template (``jsonpath=``) is rendered from the JSON that the command prints."""
+    native_format: str = ""
+    """The name of a format that prints `Listing.native`."""
 
 
 class Rendering(Extension, frozen=True):

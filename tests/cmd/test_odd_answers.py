@@ -22,7 +22,7 @@ COMMANDS = (
     *("events", "metrics", "reconcilers", "bfd", "log", "trace 10.0.0.0/8"),
     "top --interval 0.01 --count 1",
     *("verify", "routes kernel", "routes 10.0.0.0/8", "peers clear tor", "router peers"),
-    *("watch services", "antrea policy", "doctor", "history --watch"),
+    *("watch services", "antrea policy", "antrea routes -o json", "doctor", "history --watch"),
 )
 
 
@@ -62,3 +62,35 @@ def test_an_error_without_an_answer_is_none_of_an_agent(
     monkeypatch.setattr("waggle.commands.errors.run", broken)
     with pytest.raises(ValueError, match="no answer has been read"):
         main(["errors"])
+
+
+CLEAR = "\x1b[2J\u202e\n"
+
+
+@pytest.mark.parametrize(
+    "form", ["table", "json", "yaml", "antctl-json", "jsonpath={.items[*].name}"]
+)
+def test_a_view_of_a_dialect_is_printed_escaped(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "api"
+    odd = {"name": f"a{CLEAR}b", "routerID": CLEAR, "memberASNs": [CLEAR]}
+    with answering(path, http(odd)):
+        assert main(["antrea", "policy", "-o", form, "--socket", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.replace("\n", "").isprintable()
+    assert "[2J" in out
+    assert form != "table" or len(out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("form", ["table", "antctl-json"])
+def test_the_refusal_of_a_view_is_printed_escaped(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "api"
+    body = b"no \x1b[2J\n"
+    refusal = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    with answering(path, refusal):
+        assert main(["antrea", "policy", "-o", form, "--socket", str(path)]) == 4
+    assert capsys.readouterr() == ("", "waggle antrea: no \\x1b[2J\n")

@@ -10,6 +10,7 @@ import pytest
 
 from cells.options import LoggingOptions
 from waggle.__main__ import whole_parser
+from waggle.dialects import DIALECTS
 
 RUNNING: Final = "router"
 """The command that runs a program until a signal ends it; its actions have the flag."""
@@ -42,5 +43,7 @@ def test_the_form_of_the_log_of_a_running_program_has_one_flag() -> None:
     assert ALL[RUNNING] == []
 
 
-def test_the_commands_are_all_commands() -> None:
+def test_the_commands_are_all_commands_also_of_dialects() -> None:
     assert len(ALL) > 40
+    assert DIALECTS.subcommands.keys() <= ALL.keys()
+    assert "antrea" in ALL

@@ -17,6 +17,7 @@ import yaml
 
 from reconcilers.compile_manifests import compile_manifests
 from reconcilers.kernel.received_file import FileRoutes, ReceivedRoute
+from tests.cells.api.test_client import answering, http
 from tests.cmd.lab import NODE, configuration, service
 from tests.cmd.schema_members import FILE, lines
 from tests.cmd.test_replay import recorded
@@ -24,6 +25,7 @@ from tests.support import scenario
 from tests.support.agent import Agent
 from tests.support.reason_words import modules
 from waggle.__main__ import COMMANDS, main
+from waggle.dialects import DIALECTS
 from waggle.schemas import item_types, kinds, schema
 
 OPEN = f"{'ff' * 16}001d0104fde8005ac000020100"
@@ -68,6 +70,13 @@ OFFLINE = (
     *("router check examples/router.yaml", "router check none", "completion bash"),
     *(f"decode {OPEN}", "errors none", "explain -f {} --node node-1 --all"),
 )
+OF_DIALECTS: tuple[tuple[str, str, Any], ...] = (
+    ("antrea policy", "AntreaPolicyList", {"name": "edge", "localASN": 65001, "memberASNs": [1]}),
+    ("antrea peers", "AntreaPeerList", [{"peer": "10.0.0.1:179", "asn": 65000, "state": "Idle"}]),
+    ("antrea peers --ipv6-only", "AntreaPeerList", None),
+    ("antrea routes", "AntreaRouteList", [{"route": "10.0.0.0/24", "type": "NodeIPAMPodCIDR"}]),
+)
+"""Commands of dialects, their kinds, and the agent's answer."""
 WITHOUT_A_LIST = {
     *("check", "convert", "crds", "render", "replay"),
     *("watch", "plan", "doctor", "demo", "ui"),
@@ -141,11 +150,55 @@ def test_answers_without_an_agent_are_valid(
     check(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("command", ["peers", "routes", "explain", "status", "verify", "history"])
+@pytest.mark.parametrize(("command", "kind", "content"), OF_DIALECTS)
+def test_the_answers_of_commands_of_dialects_are_valid(
+    command: str, kind: str, content: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form, decode in (("json", json.loads), ("yaml", yaml.safe_load)):
+        path = tmp_path / form
+        with answering(path, http(content)):
+            assert main([*command.split(), "-o", form, "--socket", str(path)]) == 0
+        answer = check(json.dumps(decode(capsys.readouterr().out), default=str))
+        items = content if isinstance(content, list) else [content] if content else []
+        assert (answer["kind"], answer["items"], answer["errors"]) == (kind, items, [])
+
+
+def test_every_command_and_kind_of_a_dialect_is_checked() -> None:
+    assert {command.split()[0] for command, _, _ in OF_DIALECTS} == set(DIALECTS.subcommands)
+    kinds_of = {k for command in DIALECTS.subcommands.values() for k in command.load().items}
+    assert {kind for _, kind, _ in OF_DIALECTS} == kinds_of
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        ("antrea policy", 4, "NotFound"),
+        ("antrea nodes", 2, "BadRequest"),
+        ("antrea policy --ipv4-only", 2, "BadRequest"),
+    ],
+)
+def test_an_error_of_a_command_of_a_dialect_is_valid(
+    words: str, status: int, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "api"
+    body = b"there is no effective bgp policy applied to the Node\n"
+    refusal = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    with answering(path, refusal):
+        assert main([*words.split(), "-o", "json", "--socket", str(path)]) == status
+    answer = check(capsys.readouterr().out)
+    assert (answer["kind"], answer["items"]) == ("ErrorList", [])
+    assert [error["code"] for error in answer["errors"]] == [code]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["peers", "routes", "explain", "status", "verify", "history", *DIALECTS.subcommands],
+)
 def test_an_error_is_valid_too(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([command, "-o", "json", "--socket", str(tmp_path / "none")]) == 1
+    words = [command, *(["policy"] if command == "antrea" else [])]
+    assert main([*words, "-o", "json", "--socket", str(tmp_path / "none")]) == 1
     assert check(capsys.readouterr().out)["errors"][0]["code"] == "AgentNotRunning"
 
 

@@ -151,9 +151,13 @@ def test_a_dialect_adds_a_path_a_subcommand_and_a_metric(
         it.wait_ready()
         established(it, 1)
         socket = ["--socket", str(it.socket)]
+        assert main(["lighthouses", "coast", "-o", "json", *socket], WAGGLE) == 0
+        answer = json.loads(capsys.readouterr().out)
+        items = [{"name": "coast", "nodes": [NODE, "node-2"]}]
+        assert (answer["kind"], answer["items"]) == ("LighthouseList", items)
         assert main(["lighthouses", "coast", *socket], WAGGLE) == 0
-        assert json.loads(capsys.readouterr().out) == {"coast": [NODE, "node-2"]}
+        assert capsys.readouterr().out == f"coast ['{NODE}', 'node-2']\n"
         assert main(["lighthouses", "reef", *socket], WAGGLE) == 4
-        assert "no Lighthouse is called reef" in capsys.readouterr().out
+        assert "no Lighthouse is called reef" in capsys.readouterr().err
     finally:
         it.stop()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from cells.api.client import at_socket
 from tests.cmd.lab import established, routers
@@ -76,20 +77,25 @@ def test_the_views_of_an_agent(
             "listenPort": own_port,
         }
         for words in (("policy",), ("bgppolicy",), ("get", "bgppolicy")):
-            assert json.loads(run(it, capsys, *words, "-o", "json")[1]) == expected
+            assert json.loads(run(it, capsys, *words, "-o", "json")[1])["items"] == [expected]
+            assert json.loads(run(it, capsys, *words, "-o", "antctl-json")[1]) == expected
         peer = {"peer": f"127.0.0.2:{port}", "asn": 65000, "state": "Established"}
-        assert json.loads(run(it, capsys, "bgppeers", "-o", "json")[1]) == [peer]
+        assert json.loads(run(it, capsys, "bgppeers", "-o", "antctl-json")[1]) == [peer]
         assert run(it, capsys, "peers")[1].splitlines()[1].split() == [
             f"127.0.0.2:{port}",
             "65000",
             "Established",
             "<NONE>",
         ]
-        assert run(it, capsys, "get", "bgproutes", "-T", "ServiceClusterIP", "-o", "yaml")[1] == (
-            "- k8sObjRef: retail/shop\n  route: 10.98.14.20/32\n  type: ServiceClusterIP\n"
-        )
+        of_services = ("get", "bgproutes", "-T", "ServiceClusterIP", "-o", "yaml")
+        assert yaml.safe_load(run(it, capsys, *of_services)[1])["items"] == [
+            {"route": "10.98.14.20/32", "type": "ServiceClusterIP", "k8sObjRef": "retail/shop"}
+        ]
         assert run(it, capsys, "routes", "--ipv6-only")[:2] == (0, "\n")
-        assert run(it, capsys, "bgppeers", "-o", "jsonpath={[0].peer}")[:2] == (0, peer["peer"])
+        assert run(it, capsys, "bgppeers", "-o", "jsonpath={.items[0].peer}")[:2] == (
+            0,
+            peer["peer"],
+        )
         assert run(it, capsys, "nodes")[0] == 2
         assert at_socket(it.socket).get_plain("/bgppeers?ipv4-only", {}) == (
             200,

@@ -4,6 +4,7 @@ It has what `beacon` has not: a conversion, a subcommand, and a path of the loca
 """
 
 import argparse
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -53,14 +54,17 @@ def read_nodes(context: api.ViewContext, query: Mapping[str, str]) -> dict[str, 
     return {query["name"]: nodes[query["name"]]}
 
 
-def run_nodes(args: argparse.Namespace, ask: api.Ask) -> int:
+def list_nodes(args: argparse.Namespace, ask: api.Ask) -> api.Listing:
     answer = ask("/lighthouses", {"name": args.name})
-    print(answer.body)  # noqa: T201 - a command
-    return 0 if answer.status == 200 else 4
+    if answer.status != 200:
+        raise api.CommandError("NotFound", answer.body.strip())
+    items = [{"name": name, "nodes": nodes} for name, nodes in json.loads(answer.body).items()]
+    return api.Listing("LighthouseList", items, [f"{i['name']} {i['nodes']}" for i in items])
 
 
 def nodes_command() -> api.Command:
-    return api.Command(run_nodes, lambda parser: parser.add_argument("name"))
+    types = {"LighthouseList": dict[str, Any]}
+    return api.Command(list_nodes, types, lambda parser: parser.add_argument("name"))
 
 
 NODES = Subcommand("lighthouses", "the nodes of a Lighthouse", nodes_command)
