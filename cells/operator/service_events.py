@@ -25,7 +25,12 @@ from cells.sources.api_server import UNREAD_SECONDS, Kubernetes
 from reconcilers.dialect import Dialect, ServiceAdvertisement, ServiceStatuses, extended
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.report.events import EventCorrelator
-from reconcilers.report.service_events import SelectedService, ServiceEvents
+from reconcilers.report.service_events import (
+    SelectedService,
+    ServiceChange,
+    ServiceEvents,
+    occurrences,
+)
 from reconcilers.target.fleet import WriteSpread
 from resources.core import EndpointSlice, Service
 from resources.core.kinds import ENDPOINT_SLICE, SERVICE
@@ -200,7 +205,7 @@ class ServiceEventsCheck:
         return True
 
     def _record(self, compared: Sequence[_Compared]) -> None:
-        """Record what has changed: one Event for a Service that several dialects select.
+        """Record what has changed: one Event for a Service and transition, also of several dialects.
 
         An address that nodes advertise by the objects of one dialect is not missing by another's.
         """
@@ -210,7 +215,7 @@ class ServiceEventsCheck:
             for ref, service in of_dialect.services.items():
                 present = set(service.addresses) - set(service.missing)
                 advertised.setdefault(ref, set()).update(present)
-        recorded: set[tuple[ObjectRef, str]] = set()
+        changes: list[ServiceChange] = []
         for of_dialect in compared:
             services = {
                 ref: replace(
@@ -219,11 +224,9 @@ class ServiceEventsCheck:
                 )
                 for ref, service in of_dialect.services.items()
             }
-            for occurrence in self._states[of_dialect.dialect.name].changes(services, now):
-                change = (occurrence.regarding.ref, occurrence.reason)
-                if change not in recorded:
-                    recorded.add(change)
-                    self._events.record(occurrence)
+            changes += self._states[of_dialect.dialect.name].changes(services, now)
+        for occurrence in occurrences(changes):
+            self._events.record(occurrence)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the number of Events that are lost."""

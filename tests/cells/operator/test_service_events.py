@@ -412,6 +412,7 @@ class Reading:
         self.rejection: StatusError | None = None
         """The answer to a write."""
         self.created: list[str] = []
+        self.notes: list[str] = []
 
     async def pages(self, path: str, _: object) -> AsyncIterator[list[dict[str, Any]]]:
         found = next((v for k, v in self.lists.items() if k in path), [])
@@ -423,6 +424,7 @@ class Reading:
         if self.rejection is not None:
             raise self.rejection
         self.created.append(f"{path} {content['reason']} {content['regarding']['name']}")
+        self.notes.append(content["note"])
         return content
 
 
@@ -490,6 +492,28 @@ def test_a_pass_writes_an_event_of_each_service_that_no_node_advertises() -> Non
         assert it.run() == ("ok", "Services are compared with the statuses")
         assert it.write() == ("ok", "1 written")
         assert [line.split()[1:] for line in it.reading.created] == [["NotAdvertised", "web"]]
+
+
+def test_each_address_of_a_service_has_its_place_in_an_event() -> None:
+    it = Pass()
+    first, second = "198.51.100.7", "198.51.100.8"
+    dual = service("web", first)
+    dual["status"]["loadBalancer"]["ingress"].append({"ip": second})
+    it.reading.lists["services"] = [dual]
+
+    def after(*advertised: str) -> list[str]:
+        """Return the notes of the Events of a pass with these addresses in statuses."""
+        it.reading.lists["servicebgpstatuses"] = [{"address": text} for text in advertised]
+        before = len(it.reading.notes)
+        it.run()
+        it.write()
+        return [note.partition(";")[0] for note in it.reading.notes[before:]]
+
+    assert after() == [f"not advertised by any node: {first}, {second}"]
+    assert after(second) == [f"advertised: {second}"]
+    assert after(first, second) == [f"advertised: {first}"]
+    assert after(first) == [f"not advertised by any node: {second}"]
+    assert after(first) == []
 
 
 def test_a_kind_that_cannot_be_read_costs_the_events_of_its_dialect() -> None:
