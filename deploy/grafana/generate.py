@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
@@ -27,3 +28,25 @@ def queries() -> Iterator[tuple[str, str]]:
         for panel in board["panels"]:
             for target in panel.get("targets", ()):
                 yield f"{name}: {panel['title']}", target["expr"]
+
+
+class Choice(NamedTuple):
+    """The values of a variable: the values of a label in the series that a selector selects."""
+
+    where: str
+    """Dashboard and variable."""
+    selector: str
+    label: str
+
+
+def choices() -> Iterator[Choice]:
+    """Yield each variable whose values Grafana asks of Prometheus. Raises ValueError."""
+    for name, text in dashboards().items():
+        board: dict[str, Any] = json.loads(text)
+        for variable in board["templating"]["list"]:
+            if variable["type"] != "query":
+                continue
+            matched = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"])
+            if matched is None:
+                raise ValueError(f"{name}: {variable['name']}: {variable['query']}")
+            yield Choice(f"{name}: ${variable['name']}", *matched.groups())

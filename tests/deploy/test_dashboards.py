@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from deploy.grafana.generate import dashboards, queries
+from deploy.grafana.generate import choices, dashboards, queries
 from tests.cells.observability.test_metrics import documented
 
 BUILT_IN = {"__rate_interval", "datasource"}
@@ -20,6 +20,23 @@ def test_queries_select_documented_metrics() -> None:
         assert names, where
         for name in names:
             assert name.removesuffix("_bucket") in known, where
+
+
+def test_choices_select_documented_metrics_and_variables_before_them() -> None:
+    known = documented()
+    found = list(choices())
+    assert [choice.where for choice in found] == [
+        *("fleet: $cluster", "node: $cluster", "node: $node"),
+        *("peer: $cluster", "peer: $node", "peer: $peer"),
+    ]
+    earlier: dict[str, set[str]] = {}
+    for where, selector, label in found:
+        (name,) = re.findall(r"\b((?:waggle|process)_\w+)", selector)
+        assert name in known, where
+        assert where.endswith(f"${label}")
+        of_board = earlier.setdefault(where.partition(":")[0], set())
+        assert set(re.findall(r"\$(\w+)", selector)) == of_board
+        of_board.add(label)
 
 
 def test_variables_are_those_of_the_dashboard() -> None:

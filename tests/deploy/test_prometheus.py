@@ -1,5 +1,7 @@
 """A real Prometheus scrapes an agent and an operator: every query of dashboards and alerts has data.
 
+So has every choice of a dashboard: the label values of a selector, as Grafana asks for them.
+
 The metrics of BFD and of routes in the kernel come from their collectors, at a third address.
 """
 
@@ -29,7 +31,7 @@ from cells.hive.hive import Hive
 from cells.kernel.metrics import KernelMetrics
 from cells.observability.http import HttpServer
 from deploy.alerts import ALERTS, rules
-from deploy.grafana.generate import queries
+from deploy.grafana.generate import Choice, choices, queries
 from reconcilers.kernel.writer.protocol_messages import Cause, Change, Changed, Reason, Routes
 from reconcilers.tables import IntentTables
 from speaker.api import InstanceConfig, MaximumPrefixes, PeerConfig, SpeakerPort
@@ -56,6 +58,7 @@ pytestmark = [
 OCCUPIED: Final = "203.0.0.0/16"
 """A prefix with a route of another program in the kernel."""
 ROUTER: Final = "127.0.0.2"
+CLUSTER: Final = "west"
 TRIES: Final = 120
 """Twice a second: a scrape for which a busy machine has no time within half a second leaves a gap."""
 
@@ -125,7 +128,7 @@ class Prometheus:
                 "static_configs": [
                     {
                         "targets": ["{}:{}".format(*address)],
-                        "labels": {"node": NODE},
+                        "labels": {"node": NODE, "cluster": CLUSTER},
                     }
                 ],
             }
@@ -178,13 +181,28 @@ def _get(url: str) -> Any:  # noqa: ANN401  JSON
         return json.load(response)["data"]
 
 
+def chosen(expression: str) -> str:
+    """Return a query with the variables of this test."""
+    values = {"$__rate_interval": "20s", "$node": NODE, "$peer": ".*", "$cluster": CLUSTER}
+    for name, value in values.items():
+        expression = expression.replace(name, value)
+    return expression
+
+
 def asked() -> Iterator[tuple[str, str]]:
     """Yield each query of the dashboards with the variables of this test."""
-    values = {"$__rate_interval": "20s", "$node": NODE, "$peer": ".*", "$cluster": ".*"}
     for where, expression in queries():
-        for name, value in values.items():
-            expression = expression.replace(name, value)
-        yield where, expression
+        yield where, chosen(expression)
+
+
+EXPECTED: Final = {"cluster": {CLUSTER}, "node": {NODE}, "peer": {"tor-1", "tor-2"}}
+"""The values of the choices."""
+
+
+async def label_values(prometheus: Prometheus, choice: Choice) -> set[str]:
+    """Return the values of a choice, by the request that Grafana sends for ``label_values``."""
+    query = {"match[]": chosen(choice.selector)}
+    return set(await prometheus.ask(f"label/{choice.label}/values", **query))
 
 
 def test_every_query_of_dashboards_and_alerts_has_data(tmp_path: Path) -> None:
@@ -291,6 +309,8 @@ async def check_once(prometheus: Prometheus) -> None:
         if not await prometheus.series(expression)
     ]
     assert without == []
+    for choice in choices():
+        assert await label_values(prometheus, choice) == EXPECTED[choice.label], choice.where
     for alert in ALERTS:
         for name in re.findall(r"waggle_\w+", alert.expression):
             assert await prometheus.series(f"count({name})"), (alert.name, name)
