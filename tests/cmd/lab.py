@@ -95,8 +95,13 @@ def configuration(ports: Sequence[int]) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def routers(directory: Path, count: int, originate: Sequence[str] = ()) -> Iterator[list[int]]:
-    """Run routers that originate these prefixes; yield their ports."""
+def routers(
+    directory: Path,
+    count: int,
+    originate: Sequence[str] = (),
+    **members: Any,  # noqa: ANN401  JSON
+) -> Iterator[list[int]]:
+    """Run routers that originate these prefixes, with members of the neighbor; yield their ports."""
     daemons: list[Daemon] = []
     ports: list[int] = []
     try:
@@ -105,6 +110,7 @@ def routers(directory: Path, count: int, originate: Sequence[str] = ()) -> Itera
             ports.append(free_port(address))
             neighbor = {"address": "127.0.0.1", "asn": 65001, "passive": True, "import": "all"}
             neighbor |= {"export": "local"} if originate else {}
+            neighbor |= members
             config = {
                 "asn": 65000,
                 "routerID": f"192.0.2.{number}",

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -22,11 +23,15 @@ from tests.support.ports import free_port
 pytestmark = pytest.mark.program
 HOLD_SECONDS = 90
 """A busy machine keeps no process from running for so long."""
-FLOOD_SECONDS = 7
+FLOOD_SECONDS = 6
 KEEPALIVES = 5
-"""That each session sends within a flood: there is one a second."""
+"""Of each router within a flood, which is compared then: there is one a second, or somewhat more."""
+FEWER = 2
+"""KEEPALIVEs by which the agent may differ from a router: both vary their times (RFC 4271, 10)."""
+KEPT = 2
+"""Floods in which each session keeps its times, before as many in which one does not."""
 FLOODS = 10
-"""Tries, of which one succeeds on a machine that is busy otherwise."""
+"""Tries: on a machine that is busy otherwise the routers lose their times as well."""
 SERVICES = 1000
 CLIENTS = 2 * MAX_CONNECTIONS
 """Connections that each flood keeps open, at the most."""
@@ -79,20 +84,31 @@ def flooded(*connects: Connect) -> Iterator[list[list[int]]]:
         thread.join()
 
 
-def keepalives(agent: Agent) -> dict[str, int]:
-    """Return how many each session has sent, by peer."""
-    found = {
-        item["labels"]["peer"]: int(item["value"])
-        for item in agent.ask("/v1/metrics", name="waggle_bgp_messages_sent_total")
-        if item["labels"]["type"] == "keepalive"
-    }
-    assert len(found) == 2
-    return found
+class Keepalives(NamedTuple):
+    """KEEPALIVEs of a session in one flood."""
+
+    of_agent: int
+    of_router: int
+    """The control: the router is on the same machine, and has no other clients."""
+
+
+def keepalives(agent: Agent) -> dict[str, Keepalives]:
+    """Return how many each session has sent and received, by peer."""
+    of_agent, of_router = (
+        {
+            item["labels"]["peer"]: int(item["value"])
+            for item in agent.ask("/v1/metrics", name=f"waggle_bgp_messages_{direction}_total")
+            if item["labels"]["type"] == "keepalive"
+        }
+        for direction in ("sent", "received")
+    )
+    assert len(of_agent) == len(of_router) == 2
+    return {peer: Keepalives(of_agent[peer], of_router[peer]) for peer in of_agent}
 
 
 def test_sessions_keep_their_times_under_slow_silent_and_flooding_clients(tmp_path: Path) -> None:
     port = free_port("127.0.0.1")
-    with routers(tmp_path, 2) as ports:
+    with routers(tmp_path, 2, holdTime=HOLD_SECONDS, keepaliveTime=1) as ports:
         objects = configuration(ports)
         for item in objects:
             if item["kind"] == "CiliumBGPPeerConfig":
@@ -113,16 +129,27 @@ def test_sessions_keep_their_times_under_slow_silent_and_flooding_clients(tmp_pa
             def to_socket() -> socket.socket:
                 return connected(agent.socket, 10)
 
+            kept, lost = 0, list[list[Keepalives]]()
             for _ in range(FLOODS):
                 earlier = keepalives(agent)
                 with flooded(to_page, to_socket) as counts:
                     pass
                 assert all(count >= LEAST for (count,) in counts), counts
-                found = keepalives(agent)
-                if all(found[key] >= earlier[key] + KEEPALIVES for key in earlier):
+                sessions = [
+                    Keepalives(
+                        *(now - then for now, then in zip(counted, earlier[peer], strict=True))
+                    )
+                    for peer, counted in keepalives(agent).items()
+                ]
+                if min(session.of_router for session in sessions) < KEEPALIVES:
+                    continue
+                if all(session.of_agent >= session.of_router - FEWER for session in sessions):
+                    kept += 1
+                else:
+                    lost.append(sessions)
+                if KEPT in (kept, len(lost)):
                     break
-            else:
-                raise AssertionError(f"{earlier} were {found} at the end of a flood")
+            assert kept == KEPT, (kept, lost)
             # It answers at both, and each session is the one of before.
             after = {name: item["sinceTime"] for name, item in agent.peers().items()}
             assert after == before
