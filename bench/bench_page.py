@@ -2,9 +2,11 @@
 
 Agents of the same manifests run at once, each with its sinks, and a round changes the Service of each
 of them (`bench.bench_tracing`): a busy machine slows all alike. The page is read as a browser does: the
-stream of revisions; the open view, the last changes or the counts of the sessions, after an event with
-another revision of it; the head of the page, which has the status with the sessions, where its revision
-differs and every two minutes; the process, and the counts in the view of sessions, every 30 seconds.
+stream of revisions; the open view, after an event with another revision of one that it is made of: the
+counts of the sessions, the first 500 routes, the explanation of one address, the last changes, or cells
+and reconcilers; the head of the page, which has the status with the sessions, where its revision differs
+and every two minutes; the process, and the counts in the view of sessions, every 30 seconds. A test
+compares all of it with the script, ``cells/page/static/page.js``.
 
 Printed are the median time from the file to all sessions, and the processor time of the agent for a
 change, with the readings of the page: the median and the mean, and the ratio of each to the agent
@@ -13,7 +15,7 @@ rounds, as the speed of a shared machine drifts. A block takes four seconds, and
 eight while routes change all the time, in every other block. Of single rounds few have a reading: their
 median would be without one. What is rarer is in the mean alone: the process, and the head.
 
-``python -m bench.bench_page [--rounds N] [--peers N] [--services N] [--view changes|sessions]``
+``python -m bench.bench_page [--rounds N] [--peers N] [--services N] [--view VIEW]``
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bench.bench_tracing import Variant, measure, paired, running
 
@@ -43,11 +45,27 @@ ON = ("--page-address", str(PORT))
 VARIANTS = {"off": OFF, "off, once more": OFF, "history": HISTORY, "history and a page": ON}
 PROCESS = ("/v1/process",)
 HEAD = ("/v1/status", *PROCESS)
-CHANGES = ("/v1/history?limit=200",)
 PROCESS_SECONDS = 30.0
 HEAD_SECONDS = 120.0
 COUNTS = ("/v1/peer-counts",)
-VIEWS = ("changes", "sessions")
+EXPLAINED = "172.16.0.1"
+"""The address of a Service that does not change."""
+VIEWS: Final[Mapping[str, Sequence[str]]] = {
+    "sessions": COUNTS,
+    "routes": ("/v1/routes?table=advertised&limit=500",),
+    "explain": (f"/v1/explain?target={EXPLAINED}",),
+    "changes": ("/v1/history?limit=200",),
+    "health": ("/v1/health", "/v1/reconcilers"),
+}
+"""What each view of the page reads."""
+READ_WITH: Final[Mapping[str, frozenset[str]]] = {
+    "sessions": frozenset({"state", "routes"}),
+    "routes": frozenset({"routes"}),
+    "explain": frozenset({"state", "routes", "history"}),
+    "changes": frozenset({"history"}),
+    "health": frozenset({"health"}),
+}
+"""The revisions with which it is read again."""
 
 
 class Cost(NamedTuple):
@@ -73,11 +91,14 @@ def cost(rounds: Sequence[float], off: Sequence[float]) -> Cost:
 
 
 def get(path: str) -> None:
-    """Read one answer as the page does."""
+    """Read one answer as the page does. Raises ValueError for another status."""
     connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=10)
     connection.request("GET", path)
-    connection.getresponse().read()
+    response = connection.getresponse()
+    response.read()
     connection.close()
+    if response.status != 200:
+        raise ValueError(f"{path}: status {response.status}")
 
 
 @contextmanager
@@ -98,15 +119,16 @@ def one_page(view: str = "changes") -> Iterator[Counter[str]]:
             differing = {name for name, value in item.items() if before.get(name) != value}
             before = item
             readings["events"] += 1
-            if view == "changes" and "history" in differing:
-                read("changes", CHANGES)
             now = time.monotonic()
-            if "state" in differing or now - head_at > HEAD_SECONDS:
+            head = "state" in differing or now - head_at > HEAD_SECONDS
+            if head:
                 head_at = now
                 read("head", HEAD)
+            # The head has the sessions.
+            if READ_WITH[view] & differing and not (head and view == "sessions"):
+                read(view, VIEWS[view])
+            if head:
                 continue
-            if view == "sessions" and "routes" in differing:
-                read("counts", COUNTS)
             if now - process_at > PROCESS_SECONDS:
                 process_at = now
                 read("process", (*PROCESS, *COUNTS) if view == "sessions" else PROCESS)
@@ -127,7 +149,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=200, metavar="N")
     parser.add_argument("--peers", type=int, default=100, metavar="N")
     parser.add_argument("--services", type=int, default=1000, metavar="N")
-    parser.add_argument("--view", choices=VIEWS, default="changes")
+    parser.add_argument("--view", choices=tuple(VIEWS), default="changes")
     args = parser.parse_args()
     with contextlib.ExitStack() as stack:
         sides = [
