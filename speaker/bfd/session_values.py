@@ -178,3 +178,5 @@ class Saved(msgspec.Struct, frozen=True):
     remote_independent: bool
     transmit_sequence: int
     """The next sequence number of authentication."""
+    source_port: int = 0
+    """Of its packets; 0: none was chosen."""

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from speaker.bfd.echo_socket import EchoSocket, Neighbor, neighbors
 from speaker.bfd.engine import SINGLE_HOP_TTL, Engine, StateChange
 from speaker.bfd.recent import RecentMaximum
@@ -23,6 +25,7 @@ from speaker.bfd.state_file import StateFile
 from speaker.bfd.transport import (
     Receiver,
     device_number,
+    first_source_port,
     is_link_local,
     sending_socket,
     source_port,
@@ -87,6 +90,8 @@ class Shell:
         """Packets that the kernel dropped on sockets that are closed."""
         self._by_descriptor: dict[int, Receiver] = {}
         self._sending: dict[SessionKey, socket.socket] = {}
+        self._source_ports: dict[SessionKey, int] = {}
+        """Also while a session has no socket: its next one has the same port (RFC 5881 section 4)."""
         self._devices: dict[SessionKey | tuple[int, str, bool], int] = {}
         """The number of the device that a socket is bound to, 0 for none; keys as of `errors`."""
         self._wanted: dict[SessionKey, Settings] = {}
@@ -109,7 +114,9 @@ class Shell:
         self._removed -= sessions.keys()
         self._wanted = dict(sessions)
         former = self._former.keys() & sessions.keys()
-        self.engine.restore([(self._former.pop(key), sessions[key]) for key in former], now)
+        continued = [(self._former.pop(key), sessions[key]) for key in former]
+        self._source_ports |= {s.key: s.source_port for s, _ in continued if s.source_port}
+        self.engine.restore(continued, now)
         self._forget_former()
         for key, settings in sessions.items():
             self.engine.set_session(key, settings, now)
@@ -142,7 +149,7 @@ class Shell:
         }
         for place, addresses in sources.items():
             self._open_receiver(place, addresses, least_ttl[place])
-        taken = {source_port(sock) for sock in self._sending.values()}
+        taken = set(self._source_ports.values())
         for key in [key for key in self._wanted if key not in self._sending]:
             if _place(key) not in self._receivers:
                 # Another process has the port: the neighbor would take these packets for that one's,
@@ -150,14 +157,29 @@ class Shell:
                 continue
             try:
                 self._devices[key] = device_number(key.device) if key.device else 0
-                discriminator = self.engine.sessions[key].local_discriminator
-                self._sending[key] = sock = sending_socket(key, discriminator, taken)
-                taken.add(source_port(sock))
+                self._sending[key] = self._sending_socket(key, taken)
                 self.errors.pop(key, None)
             except OSError as error:
                 self.errors[key] = error
         failed = self.errors.keys() - self._sending.keys() - self._receivers.keys()
         self._retry_at = now + RETRY_INTERVAL if failed else None
+
+    def _sending_socket(self, key: SessionKey, taken: set[int]) -> socket.socket:
+        """Return a socket with the session's source port, which it keeps. Raises OSError.
+
+        ``taken``: the source ports of all sessions.
+        """
+        kept = self._source_ports.get(key)
+        discriminator = self.engine.sessions[key].local_discriminator
+        first = first_source_port(discriminator) if kept is None else kept
+        sock = sending_socket(key, first, taken - {kept})
+        port = source_port(sock)
+        if port != kept:
+            self._source_ports[key] = port
+            taken.discard(kept or 0)
+            taken.add(port)
+            self.engine.renewed.add(key)
+        return sock
 
     def _open_receiver(
         self, place: tuple[int, str, bool], addresses: Iterable[str], least_ttl: int
@@ -346,6 +368,7 @@ class Shell:
         if self._removed:
             for key in self._removed - engine.sessions.keys():
                 self._removed.discard(key)
+                self._source_ports.pop(key, None)
                 if key in self._sending:
                     self._sending.pop(key).close()
 
@@ -357,7 +380,8 @@ class Shell:
             if session is None:
                 file.remove(key)
             else:
-                file.write(session.saved())
+                port = self._source_ports.get(key, 0)
+                file.write(structs.replace(session.saved(), source_port=port))
         self.engine.renewed.clear()
         if self._signs:
             for key, _ in self.engine.sent:

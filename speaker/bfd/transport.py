@@ -177,14 +177,17 @@ def is_link_local(address: str) -> bool:
     return ":" in address and ipaddress.ip_address(address).is_link_local
 
 
-def sending_socket(
-    key: SessionKey, discriminator: int, taken: Collection[int] = ()
-) -> socket.socket:
+def first_source_port(discriminator: int) -> int:
+    """Return the source port that a new session tries first; its discriminator is random."""
+    return SOURCE_PORTS[discriminator % len(SOURCE_PORTS)]
+
+
+def sending_socket(key: SessionKey, port: int, taken: Collection[int] = ()) -> socket.socket:
     """Return a socket that sends a session's packets, connected to the neighbor.
 
-    The source port follows from the session's discriminator, which is random: each socket of the
-    session has the same one, also in the next process (RFC 5881 section 4). ``taken``: the source ports
-    of other sessions, which the kernel would give again for another local address.
+    Its source port is ``port``, or the next one that is free: the caller keeps it for the next socket
+    of the session (RFC 5881 section 4). ``taken``: the source ports of other sessions, which the kernel
+    would give again for another local address.
 
     Raises OSError: the local address or the device does not exist, or no source port is free.
     """
@@ -201,9 +204,9 @@ def sending_socket(
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, _CS6)
         # What is sent to the source port is dropped.
         source_filter.attach(sock, ())
-        _bind(sock, key, discriminator, taken)
-        port = MULTIHOP_PORT if key.multihop else SINGLE_HOP_PORT
-        sock.connect(_address(family, key.peer, port, key.device))
+        _bind(sock, key, port, taken)
+        destination = MULTIHOP_PORT if key.multihop else SINGLE_HOP_PORT
+        sock.connect(_address(family, key.peer, destination, key.device))
     except OSError:
         sock.close()
         raise
@@ -233,10 +236,10 @@ def device_number(device: str) -> int:
         return 0
 
 
-def _bind(sock: socket.socket, key: SessionKey, discriminator: int, taken: Collection[int]) -> None:
-    """Bind to a free source port, beginning at that of the discriminator."""
+def _bind(sock: socket.socket, key: SessionKey, first: int, taken: Collection[int]) -> None:
+    """Bind to a free source port, beginning at the first one."""
     for offset in range(len(SOURCE_PORTS)):
-        port = SOURCE_PORTS[(discriminator + offset) % len(SOURCE_PORTS)]
+        port = SOURCE_PORTS[(first - SOURCE_PORTS.start + offset) % len(SOURCE_PORTS)]
         if port in taken:
             continue
         try:

@@ -18,6 +18,7 @@ from speaker.bfd.transport import (
     MULTIHOP_PORT,
     SINGLE_HOP_PORT,
     SOURCE_PORTS,
+    first_source_port,
     sending_socket,
     source_port,
 )
@@ -25,8 +26,8 @@ from tests.speaker.bfd.build import LEFT, RIGHT, key_of, new_engine
 from tests.speaker.bfd.test_packet import PACKET
 
 FIRST = PACKET._replace(state=State.DOWN, your_discriminator=0)
-NUMBER = 0x1234_5678
-"""The discriminator of a session."""
+NUMBER = first_source_port(0x1234_5678)
+"""The source port that follows from the discriminator of a session."""
 
 
 @pytest.fixture

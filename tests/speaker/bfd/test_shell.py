@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import socket
 from collections.abc import Collection, Iterator
@@ -14,7 +15,7 @@ import pytest
 from speaker.bfd import shell as module
 from speaker.bfd import transport
 from speaker.bfd.echo_socket import EchoSocket, Neighbor
-from speaker.bfd.engine import Origin
+from speaker.bfd.engine import Engine, Origin
 from speaker.bfd.packet import encode
 from speaker.bfd.session_values import SessionKey, Settings, State
 from speaker.bfd.shell import MAX_PACKETS_PER_TURN, Shell
@@ -29,8 +30,8 @@ ORIGIN = Origin("192.0.2.9", "192.0.2.1", "red", multihop=False, ttl=255)
 class Socket:
     """A socket that is bound to a device, or to none."""
 
-    def __init__(self, device: str, discriminator: int, port: int) -> None:
-        self.device, self.discriminator, self.port = device, discriminator, port
+    def __init__(self, device: str, port: int) -> None:
+        self.device, self.port = device, port
         self.sent: list[bytes] = []
         self.closed = False
         self.error: int | None = None
@@ -111,10 +112,12 @@ class Node:
         """Whether another process has the port."""
         self.now = 1
 
-        def sending(key: SessionKey, discriminator: int, taken: Collection[int]) -> Socket:
+        def sending(key: SessionKey, port: int, taken: Collection[int]) -> Socket:
             self._check(key.device)
-            assert set(taken) == {each.port for each in self.sockets if not each.closed}
-            self.sockets.append(Socket(key.device, discriminator, 50_000 + len(self.sockets)))
+            assert set(taken) >= {each.port for each in self.sockets if not each.closed}
+            while port in taken:
+                port += 1
+            self.sockets.append(Socket(key.device, port))
             return self.sockets[-1]
 
         def receiver(
@@ -168,11 +171,10 @@ def test_a_device_that_was_made_anew_has_new_sockets(node: Node) -> None:
     node.turn()
     assert node.sockets[1].sent
     first, second = node.sockets
-    assert first.discriminator == second.discriminator, "by which it has the same source port"
+    assert first.port == second.port
 
 
 def test_the_next_process_has_the_source_port_of_the_session(node: Node, tmp_path: Path) -> None:
-    """It follows from the discriminator."""
     node.shell.configure({GOOD: Settings()})
     node.turn()
     node.shell.close()
@@ -180,9 +182,58 @@ def test_the_next_process_has_the_source_port_of_the_session(node: Node, tmp_pat
     following = Shell(new_engine(2), clock=lambda: node.now, state_file=file)
     following.configure({SessionKey("192.0.2.8", "", "red"): Settings(), GOOD: Settings()})
     first, other, second = node.sockets
-    assert first.discriminator == second.discriminator != other.discriminator
+    assert first.port == second.port != other.port
     following.close()
     file.close()
+
+
+@pytest.fixture
+def alike(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Give all sessions discriminators from which the same source port follows; return the port."""
+    numbers = itertools.count(7, len(transport.SOURCE_PORTS))
+    monkeypatch.setattr(Engine, "_free_discriminator", lambda _: next(numbers))
+    return transport.first_source_port(7)
+
+
+def test_a_session_keeps_its_source_port_when_the_one_before_it_is_free_again(
+    node: Node, alike: int, tmp_path: Path
+) -> None:
+    """In the next socket, and in the next process (RFC 5881 section 4)."""
+    other = SessionKey("192.0.2.8", "", "red")
+    node.shell.configure({other: Settings(), GOOD: Settings()})
+    assert [sock.port for sock in node.sockets] == [alike, alike + 1]
+    node.shell.configure({GOOD: Settings()})
+    node.turn()
+    assert node.sockets[0].closed
+    node.numbers["red"] = 8
+    node.shell.links_changed()
+    assert node.sockets[2].port == alike + 1
+    node.turn()
+    node.shell.close()
+    file = StateFile(tmp_path / "sessions")
+    following = Shell(new_engine(2), clock=lambda: node.now, state_file=file)
+    following.configure({other: Settings(), GOOD: Settings()})
+    assert {sock.port for sock in node.sockets[3:]} == {alike, alike + 1}
+    assert following._sending[GOOD].getsockname()[1] == alike + 1
+    following.close()
+    file.close()
+
+
+def test_the_source_port_of_a_session_without_its_device_is_taken(node: Node, alike: int) -> None:
+    node.shell.configure({GOOD: Settings()})
+    del node.numbers["red"]
+    node.shell.links_changed()
+    assert node.sockets[0].closed
+    node.numbers["blue"] = 8
+    new = SessionKey("192.0.2.8", "", "blue")
+    node.shell.configure({new: Settings(), GOOD: Settings()})
+    node.numbers["red"] = 9
+    node.shell.links_changed()
+    assert [sock.port for sock in node.sockets] == [alike, alike + 1, alike]
+    node.shell.configure({new: Settings()})
+    node.turn()
+    node.shell.configure({new: Settings(), SessionKey("192.0.2.7", "", "blue"): Settings()})
+    assert node.sockets[3].port == alike, "of a removed session it is free"
 
 
 def test_a_receiver_shares_its_port_with_the_same_family_and_hops(node: Node) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -26,6 +27,7 @@ SAVED = Saved(
     0,
     True,
     1000,
+    50_000,
 )
 
 
@@ -47,6 +49,32 @@ def test_the_next_process_reads_what_this_one_wrote(tmp_path: Path) -> None:
     assert states[of(7).key].state is State.DOWN
     assert states[of(8).key].transmit_sequence == 4_000_000_000
     assert states[of(10).key] == of(10)
+
+
+def test_a_state_of_a_release_without_source_ports_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without(state: Saved) -> bytes:
+        fields = msgspec.structs.asdict(state)
+        del fields["source_port"]
+        return msgspec.msgpack.encode(fields)
+
+    file = StateFile(tmp_path / "state")
+    file.read()
+    monkeypatch.setattr(file, "_encode", without)
+    file.write(SAVED)
+    assert StateFile(tmp_path / "state").read() == (replace(SAVED, source_port=0),)
+
+
+def test_the_longest_state_fits_a_slot(tmp_path: Path) -> None:
+    address, most = "fe80:1111:2222:3333:4444:5555:6666:7777", 0xFFFF_FFFF
+    key = SessionKey(address, address, "fifteen-octets!", multihop=True)
+    ours = (key, State.UP, Diagnostic.REVERSE_CONCATENATED_PATH_DOWN, most)
+    state = Saved(*ours, most, State.UP, 31, most, most, 255, most, True, most, 65535)
+    file = StateFile(tmp_path / "state")
+    file.read()
+    file.write(state)
+    assert StateFile(tmp_path / "state").read() == (state,)
 
 
 def test_slots_are_used_again(tmp_path: Path) -> None:
