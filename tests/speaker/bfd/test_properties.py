@@ -23,6 +23,7 @@ from tests.speaker.bfd.build import (
     Delivery,
     Pair,
     good,
+    key_of,
     new_engine,
     variables_of,
 )
@@ -86,12 +87,16 @@ def test_both_are_up_again_when_the_line_is_good(
 
 
 @settings(max_examples=examples(25), deadline=None)
-@given(pairs_of_settings(), st.integers(0, 1 << 30), st.floats(0, 0.9))
+@given(
+    pairs_of_settings(),
+    st.integers(0, 1 << 30),
+    st.floats(0, 0.9),
+    st.sampled_from([2 * MS, 30 * MS, 100 * MS, 900 * MS]),
+)
 def test_no_end_is_up_for_longer_than_its_detection_time_while_the_other_is_not(
-    both: tuple[Settings, Settings], seed: int, loss: float
+    both: tuple[Settings, Settings], seed: int, loss: float, delay: int
 ) -> None:
     pair = Pair(*both, seed=seed)
-    delay = 30 * MS
     pair.line = bad_line(seed, loss, delay)
     since: dict[str, int] = {}
     for _ in range(2000):
@@ -208,3 +213,57 @@ def test_no_packet_of_another_session_changes_a_state(
     pair.left.engine.receive(encode(packet), origin, pair.now)
     assert variables_of(pair.left.session) == before
     assert not pair.left.engine.sent
+
+
+NEIGHBOR = "192.0.2.3"
+"""Another neighbor of the left end, with a session of its own."""
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    yours=st.sampled_from(["its own", "the first one's", "zero", "unknown"]),
+    mine=st.sampled_from(["its own", "the first one's", "unknown"]),
+    state=st.sampled_from(list(State)),
+    poll=st.booleans(),
+    final=st.booleans(),
+)
+def test_no_packet_of_a_configured_neighbor_changes_the_session_of_another(
+    *, yours: str, mine: str, state: State, poll: bool, final: bool
+) -> None:
+    """Whose discriminators it sends: it is a neighbor, and no stranger."""
+    fast = Settings(50 * MS, 50 * MS)
+    pair = Pair(fast, fast)
+    engine = pair.left.engine
+    second = key_of(LEFT, NEIGHBOR)
+    engine.set_session(second, fast, pair.now)
+    pair.run(5 * SECOND)
+    first, other = pair.left.session, engine.sessions[second]
+    origin = Origin(NEIGHBOR, LEFT, "", multihop=False, ttl=255)
+    unknown = first.local_discriminator ^ 1
+    packet = PACKET._replace(your_discriminator=0, my_discriminator=77, state=State.DOWN)
+    engine.receive(encode(packet), origin, pair.now)
+    assert (first.state, other.state) == (State.UP, State.INIT)
+    engine.sent.clear()
+    engine.changes.clear()
+    before = variables_of(first)
+    numbers = {
+        "its own": (other.local_discriminator, 77),
+        "the first one's": (first.local_discriminator, first.neighbor.discriminator),
+        "zero": (0, 0),
+        "unknown": (unknown, unknown),
+    }
+    packet = packet._replace(
+        your_discriminator=numbers[yours][0],
+        my_discriminator=numbers[mine][1],
+        state=state,
+        poll=poll,
+        final=final,
+    )
+    copied = encode(pair.right.sent[-1][1])
+    for octets in (copied, encode(packet)):
+        engine.receive(octets, origin, pair.now)
+    assert variables_of(first) == before
+    assert first.key not in {sent.key for sent in engine.sent}
+    assert first.key not in {change.key for change in engine.changes}
+    if yours in {"the first one's", "unknown"}:
+        assert (other.state, engine.sent) == (State.INIT, [])
