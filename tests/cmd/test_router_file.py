@@ -355,6 +355,33 @@ def test_peers_are_made_once(tmp_path: Path) -> None:
     assert found.peers() is found.peers()
 
 
+@pytest.mark.parametrize("place", ["neighbors[0].bfd.key", "bfdProfiles.quick.key"])
+@pytest.mark.parametrize(("key", "value"), [("type", "md5"), ("password", "hidden")])
+def test_md5_and_passwords_of_bfd_are_refused_with_the_reason(
+    place: str, key: str, value: str, tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_text("secret\n")
+    bfd = f"{{key: {{file: {tmp_path}/key, {key}: {value}}}}}"
+    profile = f"bfdProfiles: {{quick: {bfd}}}\nneighbors: [{{address: 10.0.0.1, bfd: quick}}]"
+    neighbor = f"neighbors: [{{address: 10.0.0.1, bfd: {bfd}}}]"
+    ends = profile if "quick" in place else neighbor
+    with pytest.raises(ConfigError) as caught:
+        config(tmp_path, f"asn: 65000\nrouterID: 192.0.2.1\n{ends}\n")
+    (sentence,) = caught.value.sentences
+    assert sentence.endswith(
+        f'{place}: unknown key "{key}": the type of authentication is SHA1: keyed MD5 is not offered, '
+        "which RFC 5880 has for old systems alone, nor a password, which is readable on the wire"
+    )
+
+
+def test_a_mistyped_key_of_a_key_of_bfd_is_no_question_of_its_type(tmp_path: Path) -> None:
+    text = "asn: 65000\nrouterID: 192.0.2.1\nneighbors: [{address: 10.0.0.1, bfd: {key: {fil: x}}}]"
+    with pytest.raises(ConfigError) as caught:
+        config(tmp_path, text)
+    assert any('unknown key "fil"' in sentence for sentence in caught.value.sentences)
+    assert "MD5" not in str(caught.value)
+
+
 def test_a_key_of_bfd_is_the_neighbors_or_its_profiles(tmp_path: Path) -> None:
     for name in ("own", "shared"):
         (tmp_path / name).write_text(f"secret {name}\n")

@@ -22,6 +22,14 @@ MAX_SECRET: Final = 20
 """Octets of a secret (RFC 5880 section 4.4)."""
 
 
+NOT_OFFERED: Final = (
+    "the type of authentication is SHA1: keyed MD5 is not offered, which RFC 5880 has for old systems"
+    " alone, nor a password, which is readable on the wire"
+)
+KEYS_OF_OTHER_TYPES: Final = ("algorithm", "authentication", "md5", "password", "type")
+"""Keys of `BfdKey` that it has not: what a file has that wants another type."""
+
+
 class BfdKey(Value, frozen=True):
     """The key of a session; its secret is in a file, and in no other place of the configuration."""
 

@@ -17,7 +17,7 @@ from cells.safe_text import plain_reason
 from resources.schema import did_you_mean
 from speaker.api import DynamicPeerConfig, InvalidConfig, InvalidSecret, PeerConfig, Policy
 from speaker.rib.policy import InvalidTerm, compile_export
-from waggle.router_config.bfd import BfdSettings
+from waggle.router_config.bfd import KEYS_OF_OTHER_TYPES, NOT_OFFERED, BfdKey, BfdSettings
 from waggle.router_config.file import Config, duplicates
 from waggle.router_config.file_values import ConfigError, key_of, with_key
 from waggle.router_config.neighbor import EXPORTS, Neighbor
@@ -102,6 +102,9 @@ def _sentence(message: str, where: str, kind: Any, path: str) -> str:  # noqa: A
             [f.encode_name for f in shape.fields] if isinstance(shape, shapes.StructType) else []
         )
         message = f'unknown key "{unknown[1]}"{did_you_mean(unknown[1], known)}'
+        of_bfd = isinstance(shape, shapes.StructType) and shape.cls is BfdKey
+        if of_bfd and unknown[1].lower() in KEYS_OF_OTHER_TYPES:
+            message = f'unknown key "{unknown[1]}": {NOT_OFFERED}'
     elif missing:
         message = f'the key "{missing[1]}" is missing'
     elif message.startswith("Invalid enum value") and isinstance(shape, shapes.LiteralType):
