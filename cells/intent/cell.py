@@ -74,11 +74,9 @@ class IntentStep(Protocol):
         ...
 
 
-def make_host_demand(
-    database: Database, tables: Tables, dialects: Group[Dialect], node: ThisNode
-) -> HostDemand:
+def make_host_demand(tables: Tables, dialects: Group[Dialect], node: ThisNode) -> HostDemand:
     """Return the answer of the enabled dialects, for the intent and for what reads the kernel."""
-    return HostDemand(database, tables, dialects, node.name)
+    return HostDemand(tables, dialects, node.name)
 
 
 class BfdRunner:

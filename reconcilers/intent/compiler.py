@@ -119,6 +119,8 @@ class IntentCompiler:
         )
         self._last: Revisions | None = None
         """Of the tables at the last run: tables that have changed since decide what is due."""
+        self._waited: Revisions | None = None
+        """The same, while rounds wait for the first readings and nothing is compiled."""
         self._readings = DialectReadings(
             (*resources.resources, resources.gateways),
             {
@@ -139,7 +141,7 @@ class IntentCompiler:
         self._peers_changed = False
         """Whether peers were written since rows of former sessions were deleted."""
         self._host_demand = host_demand or HostDemand(
-            db, resources, tuple(self._dialects.values()), node
+            resources, tuple(self._dialects.values()), node
         )
         self._changed_prefixes: dict[tuple[Family, bytes], None] | None = None
         """The first ones of a round whose span is recorded."""
@@ -206,9 +208,12 @@ class IntentCompiler:
         snapshot = self._db.snapshot()
         reading = self._readings.look(snapshot)
         waiting_for = tuple([table.name for table in reading.unread]) if reading.unread else ()
-        host, needing = self._resources.host, NONE
-        if not host.initialized(snapshot) and self._host_demand.ask(snapshot, self._on_error):
-            needing = self._host_demand.needing
+        changed = self._db.changed(self._last, snapshot)
+        host, needing, demand = self._resources.host, NONE, self._host_demand
+        if not demand.host_read:
+            since = changed if self._last is not None else self._changed_while_waiting(snapshot)
+            if demand.needed or not since.isdisjoint(demand.followed):
+                needing = demand.unread(snapshot, since, self._on_error)
         if waiting_for and not reading.ready:
             of_host = (host.name,) if needing else ()
             return Summary(ready=False, waiting_for=(*waiting_for, *of_host), retry=reading.retry)
@@ -220,7 +225,6 @@ class IntentCompiler:
         contexts, _ = self._trace_links.take()
         with round_span(_tracer, "intent.round", contexts) as span:
             self._changed_prefixes = {} if span.is_recording() else None
-            changed = self._db.changed(self._last, snapshot)
             summary = yield from self._run(
                 snapshot, changed, reading, reading.ready - waiting if waiting else reading.ready
             )
@@ -238,6 +242,11 @@ class IntentCompiler:
             waiting_for = (*waiting_for, *self._kernel.unread)
             summary = replace(summary, retry=self._kernel.retry)
         return replace(summary, waiting_for=waiting_for, span=span.get_span_context())
+
+    def _changed_while_waiting(self, snapshot: Snapshot) -> frozenset[Table[Any]]:
+        """Return the tables changed since the last call; until the first round is complete."""
+        since, self._waited = self._waited, snapshot.revisions
+        return self._db.changed(since, snapshot)
 
     def _kernel_unread(self, waiting_for: tuple[str, ...]) -> Summary:
         """At a start all dialects are compiled together: nothing is in effect meanwhile."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from reactivex import Observable
@@ -11,36 +12,35 @@ from reactivex.subject import Subject
 from reconcilers.dialect import Dialect, HostNeeds, extended
 from resources.host import KernelTable
 from resources.tables import Tables
-from statedb import Database, Revisions, Snapshot, Table
+from statedb import Snapshot, Table
 
 
 class HostDemand:
     """The answer of the dialects of one node, kept until a table changes on which it depends.
 
-    The compiler asks, as a round of intent waits for what is needed; the reader of the kernel follows
-    the answer.
+    The compiler asks when a followed table has changed, as a round of intent waits for what is needed,
+    until the host has been read; the reader of the kernel follows the answer.
     """
 
-    def __init__(
-        self, db: Database, tables: Tables, dialects: Sequence[Dialect], node: str
-    ) -> None:
-        self._db = db
+    def __init__(self, tables: Tables, dialects: Sequence[Dialect], node: str) -> None:
         self._tables = tables
         self._dialects = extended(dialects, HostNeeds)
         self._node = node
-        self._followed: frozenset[Table[Any]] = frozenset(
+        self.followed: frozenset[Table[Any]] = frozenset(
             (
                 *(table for dialect in dialects for table in dialect.compiled_tables),
                 tables.nodes,
                 tables.node_networks,
             )
         )
-        self._last: Revisions | None = None
+        """The tables on which the answer depends."""
         self._changes: Subject[None] = Subject()
         self.needing: frozenset[str] = frozenset()
         """The last answer: the dialects that need it."""
         self.needed = False
         """Whether any does."""
+        self.host_read = False
+        """Whether the host has been read: no round waits for it, and the answer stays."""
         self.kernel_tables: frozenset[KernelTable] = frozenset()
         """The redistributed tables, as of the last compilation (`NodeIntent.kernel_tables`)."""
         self.failures: dict[str, Exception] = {}
@@ -51,26 +51,33 @@ class HostDemand:
         """Emits when the host needs of the dialects have changed, or the needed tables."""
         return self._changes
 
-    def ask(
+    def unread(
         self,
         snapshot: Snapshot,
+        changed: AbstractSet[Table[Any]],
         on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
-    ) -> bool:
-        """True if a dialect needs the host's kernel to be read; a NodeNetwork stands in for it.
+    ) -> frozenset[str]:
+        """Return the dialects that need the host's kernel, which has not been read yet.
 
-        ``on_error`` takes each dialect that fails, where the dialects answer again.
+        They answer again if a followed table is in ``changed``; ``on_error`` takes each dialect that
+        fails then. A NodeNetwork stands in for the kernel.
         """
-        if not self._db.changed(self._last, snapshot).isdisjoint(self._followed):
-            before = (self.needed, self.failures.keys())
-            self.failures = {}
-            self.needing = frozenset(self._compute(snapshot))
-            self.needed = bool(self.needing)
-            if before != (self.needed, self.failures.keys()):
-                self._changes.on_next(None)
-            for name, error in self.failures.items():
-                on_error(name, error)
-        self._last = snapshot.revisions
-        return self.needed
+        self.host_read = self._tables.host.initialized(snapshot)
+        if self.host_read:
+            return frozenset()
+        if not changed.isdisjoint(self.followed):
+            self._ask(snapshot, on_error)
+        return self.needing
+
+    def _ask(self, snapshot: Snapshot, on_error: Callable[[str, Exception], None]) -> None:
+        before = (self.needed, self.failures.keys())
+        self.failures = {}
+        self.needing = frozenset(self._compute(snapshot))
+        self.needed = bool(self.needing)
+        if before != (self.needed, self.failures.keys()):
+            self._changes.on_next(None)
+        for name, error in self.failures.items():
+            on_error(name, error)
 
     def redistribute(self, snapshot: Snapshot, tables: frozenset[KernelTable]) -> None:
         """Set the tables of the host whose redistributed routes a compilation needs."""

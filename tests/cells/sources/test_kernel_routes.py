@@ -35,7 +35,7 @@ class _Jobs:
 def test_routes_follow_the_tables_that_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     db = Database()
     tables, jobs = Tables(db), _Jobs()
-    demand = HostDemand(db, tables, [], "n1")
+    demand = HostDemand(tables, [], "n1")
     followed: list[tuple[frozenset[KernelTable], Report]] = []
     failing = False
 

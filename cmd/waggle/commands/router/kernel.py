@@ -66,7 +66,7 @@ class RouterKernel:
         self.resource: ApiResource = kernel_route_resource(self._node, kernel)
         """The routes, in the API."""
         self.approve: ApiAction = approve_action(self._node, kernel, check)
-        demand = HostDemand(database, tables, (), INSTANCE)
+        demand = HostDemand(tables, (), INSTANCE)
         HostWatch(database, tables, demand, Group((HostNeed(),)), health, jobs)
         BestPathFollower(database, intent, speaker, kernel, options, health, jobs)
         HostFollower(database, tables, kernel, jobs)
