@@ -10,10 +10,10 @@ import msgspec
 
 from reconcilers.admission import (
     Selectors,
+    hypothetical_label_sets,
     node_groups,
     node_selectors,
     node_with,
-    nodes_to_come,
     selects,
 )
 from reconcilers.compile_manifests import (
@@ -73,7 +73,7 @@ def check(
     """
     loaded = load(paths, kinds_of(dialects), stdin)
     unnamed: tuple[Node, ...] = ()
-    to_come: list[_ToCome] = []
+    assumptions: list[_AssumedNodes] = []
     present = [row for kind, e in loaded.replacements if kind is core.NODE for row in e.objects]
     names = {row.metadata.name for row in present}
     for node in nodes if names else ():
@@ -82,7 +82,9 @@ def check(
     if not nodes:
         unnamed = () if present else (_UNNAMED,)
         of_kinds = (_selects_with_others, _selects_alone)
-        to_come = [_nodes_to_come(loaded, of_kind, [*present, *unnamed]) for of_kind in of_kinds]
+        assumptions = [
+            _assumed_nodes(loaded, of_kind, [*present, *unnamed]) for of_kind in of_kinds
+        ]
         loaded.replacements.append((core.NODE, Replace(unnamed)))
     problems = _NodeProblems({}, [])
     compiled = problems.compile(loaded, dialects, settings, nodes)
@@ -90,7 +92,7 @@ def check(
         repaired = _NodeProblems({}, [])
         repaired.add_without_effect(repaired.compile(_repaired(loaded), dialects, settings, nodes))
         problems.add_remaining(repaired, loaded)
-    for assumed in to_come:
+    for assumed in assumptions:
         if not assumed.nodes:
             continue
         # Only dialects whose objects select by labels: of such a node little else is known.
@@ -110,9 +112,9 @@ def check(
         "nodes": sorted(problems.nodes),
         "assumedNodes": [
             {"name": node.metadata.name, "labels": dict(node.metadata.labels)}
-            for node in (*unnamed, *(node for of in to_come for node in of.nodes))
+            for node in (*unnamed, *(node for of in assumptions for node in of.nodes))
         ],
-        "uncheckedObjects": [str(ref) for of in to_come for ref in of.unchecked],
+        "uncheckedObjects": [str(ref) for of in assumptions for ref in of.unchecked],
         "problems": problems.in_order(),
     }
 
@@ -199,7 +201,7 @@ def _repaired(loaded: Loaded) -> Loaded:
     return loaded._replace(replacements=replacements)
 
 
-class _ToCome(NamedTuple):
+class _AssumedNodes(NamedTuple):
     """The nodes that are assumed for objects that select no node of the manifests."""
 
     nodes: tuple[Node, ...]
@@ -210,9 +212,9 @@ class _ToCome(NamedTuple):
     """Whether the objects of a kind are such."""
 
 
-def _nodes_to_come(
+def _assumed_nodes(
     loaded: Loaded, of_kind: Callable[[Kind[Any]], bool], present: Sequence[Node]
-) -> _ToCome:
+) -> _AssumedNodes:
     selecting = sorted(_selecting(loaded, of_kind), key=lambda selection: selection[0])
     alone = of_kind is _selects_alone
     others = [] if alone else [selectors for _, selectors in selecting]
@@ -221,12 +223,12 @@ def _nodes_to_come(
     for ref, selectors in selecting:
         if any(selects(selectors, node.metadata.labels) for node in (*present, *assumed)):
             continue
-        hypothetical = nodes_to_come(selectors, others)
+        hypothetical = hypothetical_label_sets(selectors, others)
         if not hypothetical or len(assumed) + len(hypothetical) > ASSUMED_NODES:
             unchecked.append(ref)
         else:
             assumed += map(node_with, hypothetical)
-    return _ToCome(
+    return _AssumedNodes(
         tuple(_completed(node, i if alone else None) for i, node in enumerate(assumed)),
         tuple(unchecked),
         of_kind,

@@ -1,4 +1,4 @@
-"""A value that is computed of the rows of some tables, kept until one of them changes.
+"""A value that is computed from the rows of some tables, kept until one of them changes.
 
 The operator looks in it for each node, and its part and the compiler of one process for each change.
 """

@@ -31,7 +31,7 @@ def is_mass(known: int, missing: int, listed: int) -> bool:
 class Disappearance:
     """The readings that confirm one disappearance, and for how long they have done so.
 
-    Only time between two readings in a row counts: not that of an outage between them.
+    The time between two successive readings is added up, without an outage between them.
     """
 
     def __init__(self, hold: float) -> None:

@@ -104,7 +104,7 @@ def _check_union(value: Any, shape: shapes.UnionType, path: str) -> Errors:  # n
 
 def _check_struct(value: Any, shape: shapes.StructType, path: str) -> Errors:  # noqa: ANN401
     if not isinstance(value, dict):
-        # Without the value: a password may stand where the reference to its Secret belongs.
+        # Without the value: it may be a password, where the reference to its Secret belongs.
         yield FieldError(path, f"expected an object, got {_kind_of(value)}")
         return
     for field in shape.fields:

@@ -54,9 +54,9 @@ class SourceProblem(msgspec.Struct, frozen=True, order=True):
     uid: str = ""
     """Of the object, where an API server has it."""
     ignored: bool = False
-    """True for a field that is not known: it has no effect, and the rest of the object counts."""
+    """True for an unknown field: it has no effect, the other fields of the object have."""
     lost: bool = False
-    """True if no version of the object, or no complete version of the file, counts."""
+    """True if no version of the object, or no complete version of the file, is in use."""
 
     def __post_init__(self) -> None:
         """Bound the message, wherever it comes from."""

@@ -53,6 +53,18 @@ PHRASES: Final[Mapping[str, str]] = {
     r"\bask again\b": "repeat the command",
     r"\b[Ff]ed (objects?|configurations?|rows?|to \S+ merge)\b|\band fed\b": "translated",
     r"\btaken (objects?|units?|pools?|ones)\b|\b(objects?|units?) that are taken\b": "accepted",
+    r"\b(may|can|must) stand (beneath|beside|behind|between|where)\b": "is allowed there",
+    r"\b(is|are) not made (narrower|wider|smaller|larger|shorter|longer)\b": "minimum, maximum",
+    r"\b[Ww]hat (\S+ ){1,4}(do|does|can|cannot) not hold\b": "values over 32 bits",
+    r'"""Rejects? what\b': "reject values, addresses ... that",
+    r"\b(objects?|files?|number|rest|version|readings|row) counts?\b(?!\s[\dbfo])": "is in effect",
+    r"(\w,|\bannouncement|\bclient) counts\.\W": "is in effect, is used, takes precedence",
+    r"nodes?_to_come|\bto_come\b|\b_?ToCome\b": "hypothetical nodes",
+    r"\b(are|is) to each other\b|\bwrong alone\b": "conflicts between; invalid",
+    r"\b(that|which) (they|it) comes? to\b": "the resulting rules, document ...",
+    r"\bthat (it|they) stands? for\b|\bhave one together\b": "share this row; replaces",
+    r"\bcomputed of\b": "computed from",
+    r"\b(what|that) (it|they) (is|are) made of\b": "parts, inputs, sources",
 }
 """Phrases of no native reader, each with what the field writes."""
 
@@ -87,6 +99,16 @@ def test_a_phrase_does_not_come_back(phrase: str) -> None:
         '        "objects are left "\n        "out",',
         '        f"of {those} or one "\n        f"that is new",',
         "/* all of those\n * that wait */",
+        '"""A text that may stand beneath its row is not made narrower."""',
+        '"""Reject what four octets do not hold."""',
+        "the rest of the object counts",
+        "if no complete version of the file, counts.\n",
+        "def nodes_to_come(selectors):",
+        "class _ToCome(NamedTuple):",
+        "What objects are to each other.",
+        "which of them are in effect, and the rules that they come to",
+        "problems that it stands for",
+        "written again when what they are made of differs",
     ],
 )
 def test_a_wrapped_phrase_is_found(text: str) -> None:

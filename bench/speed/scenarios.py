@@ -201,7 +201,7 @@ def single(arena: Arena, name: str, peers: int, changes: int, prefixes: int = PR
 def own_change(
     arena: Arena, name: str, way: str, peers: int, changes: int, prefixes: int = PREFIXES
 ) -> Figures:
-    """P3 with a prefix that the daemon originates by its interface; the start of a client counts."""
+    """P3 with a prefix that the daemon originates by its interface, with the start of a client."""
     with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
         it.daemon.prepare_switches()
         _filled(it, peers, peers, prefixes)

@@ -20,9 +20,9 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 MIN_WIDTH = 12
-"""A text in a line of its own is not made narrower."""
+"""The minimum width of a text in a line of its own."""
 TEXT_WIDTH = 30
-"""A text that may stand beneath its row is not made narrower beside it, or than its longest word."""
+"""The minimum width of a wrapped column whose text fits beneath its row, or its longest word."""
 GAP = "  "
 NONE = "-"
 """The cell of an absent value."""

@@ -13,9 +13,9 @@ from reconcilers.admission.cluster_problems import (
 )
 from reconcilers.admission.hypothetical_nodes import (
     Selectors,
+    hypothetical_label_sets,
     node_selectors,
     node_with,
-    nodes_to_come,
     selects,
 )
 from reconcilers.admission.review import Request, Reviewer, Verdict
@@ -28,9 +28,9 @@ __all__ = [
     "Selectors",
     "Verdict",
     "cluster_problems",
+    "hypothetical_label_sets",
     "node_groups",
     "node_selectors",
     "node_with",
-    "nodes_to_come",
     "selects",
 ]

@@ -38,7 +38,9 @@ def node_with(labels: Mapping[str, str]) -> Node:
     return Node(metadata=ObjectMeta(name=f"with {text}, none yet", labels=dict(labels)))
 
 
-def nodes_to_come(selectors: Selectors, others: Iterable[Selectors]) -> list[dict[str, str]]:
+def hypothetical_label_sets(
+    selectors: Selectors, others: Iterable[Selectors]
+) -> list[dict[str, str]]:
     """Return label sets of hypothetical nodes: an object meets every other object that it can meet.
 
     At most `MAX_NODES`: objects for which more would be necessary are not met. No node is returned for

@@ -15,9 +15,9 @@ import msgspec
 
 from reconcilers.admission.cluster_problems import ClusterProblem, cluster_problems
 from reconcilers.admission.hypothetical_nodes import (
+    hypothetical_label_sets,
     node_selectors,
     node_with,
-    nodes_to_come,
     selects,
 )
 from reconcilers.dialect import Admission, Dialect, Feeding, extended
@@ -114,21 +114,21 @@ class Reviewer:
         table, nodes = self._tables.of(kind), self._tables.nodes
         trial = self._db.trial(table, nodes)
         table.upsert(trial, row)
-        to_come = self._nodes_to_come(kind, row, trial.snapshot())
-        if not to_come:
+        hypothetical = self._hypothetical_label_sets(kind, row, trial.snapshot())
+        if not hypothetical:
             before = self._present_problems()
         else:
             without = self._db.trial(nodes)
-            _add_nodes(without, nodes, to_come)
+            _add_nodes(without, nodes, hypothetical)
             before = self._problems(without.snapshot())
-            _add_nodes(trial, nodes, to_come)
+            _add_nodes(trial, nodes, hypothetical)
         after = self._problems(trial.snapshot())
         worse = [p for p in _worse(before, after) if p.problem.category in _DENIED]
         denied = {id(p) for p in worse}
         mine = [p for p in after if ref in p.problem.objects and id(p) not in denied]
         return mine, worse
 
-    def _nodes_to_come(
+    def _hypothetical_label_sets(
         self,
         kind: Kind[Any],
         row: Any,  # noqa: ANN401
@@ -144,7 +144,7 @@ class Reviewer:
             for other, *_ in self._reviewed.values()
             for stored in self._tables.of(other).all(snapshot)
         )
-        return nodes_to_come(selectors, others)
+        return hypothetical_label_sets(selectors, others)
 
     def _present_problems(self) -> list[ClusterProblem]:
         """Return the problems as the tables are; kept until one of them changes."""
@@ -209,7 +209,7 @@ def _worse(
 ) -> list[ClusterProblem]:
     """Return the problems that were not there before, or that are of more objects or nodes now.
 
-    Of problems that are not all listed the number counts.
+    Where not all problems are listed, their numbers are compared.
     """
     known: dict[tuple[str, str, str, str], list[ClusterProblem]] = {}
     for entry in before:

@@ -16,7 +16,7 @@ def created(resources: Tables, intent: IntentTables, snapshot: Snapshot, ref: Ob
     row = None if kind is None else resources.of(kind).get(snapshot, key)
     if row is not None:
         owner = next((o for o in row.metadata.owner_references if o.controller), None)
-        # An object that a controller writes is as old as what it is made of.
+        # An object that a controller writes is as old as the objects that it is made from.
         of_owner = "" if owner is None else _of_owner(resources, snapshot, ref, owner)
         return of_owner or str(row.metadata.creation_timestamp)
     generated = intent.generated.get(snapshot, (ref.kind, *key))

@@ -51,7 +51,7 @@ FIELDS: Final = {
     f"{_NEIGHBOR}.dualStackAddressFamily": "spec.dualStackAddressFamily",
     f"{_NEIGHBOR}.localASN": "spec.localASN",
 }
-"""Paths of an FRRConfiguration without indices, and paths of the BGPPeer that it is made of."""
+"""Paths of an FRRConfiguration without indices, and paths of the BGPPeer that it is translated from."""
 ADVERTISEMENT_FIELDS: Final = {
     f"{_NEIGHBOR}.toAdvertise.withLocalPref.localPref": "spec.localPref",
     f"{_NEIGHBOR}.toAdvertise.withLocalPref": "spec.localPref",

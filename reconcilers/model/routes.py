@@ -1,4 +1,4 @@
-"""Routes, the contributions that they are made of, and why one is advertised."""
+"""Routes, their contributions, and why one is advertised."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Doubts:
         self._files: dict[str, Doubt] = {}
 
     def __contains__(self, path: str) -> bool:
-        """True if objects of this file count although they are missing."""
+        """True if objects of this file stay in use although they are missing."""
         return path in self._files
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Command lines of all programs: where flags may stand, and the sentence for each mistake."""
+"""Command lines of all programs: where flags are allowed, and the sentence for each mistake."""
 
 from __future__ import annotations
 

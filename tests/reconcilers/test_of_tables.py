@@ -1,4 +1,4 @@
-"""Values that are computed of tables: kept until one of the tables changes."""
+"""Values that are computed from tables: kept until one of the tables changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many examples a property is tried with: all of them, or a share of them where time counts.
+"""How many examples a property is tried with: all of them, or a share of them where time is short.
 
 `make unit` uses the profile ``quick``; every other run of the tests, as `make test`, tries
 all. A test that needs another number than hypothesis' default sets it by `examples`, so that it has its

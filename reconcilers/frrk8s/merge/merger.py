@@ -48,7 +48,7 @@ PIECES_OF_UNIT: Final = 20
 
 
 class LastMerge:
-    """The claims of the last merge of a node, and the last routers with what they are made of."""
+    """The claims of the last merge of a node, and the last routers with their parts."""
 
     def __init__(self) -> None:
         self.claims = ClaimTable()

@@ -38,7 +38,7 @@ def check_range(kind: str, name: str, field: str, value: int, low: int, high: in
 
 
 def check_asn(kind: str, name: str, field: str, asn: int) -> None:
-    """Reject what is no AS number: 0, AS_TRANS, and what four octets do not hold.
+    """Reject values that are no AS number: 0, AS_TRANS, and values over 32 bits.
 
     Raises `InvalidConfig`.
     """
@@ -77,7 +77,7 @@ def check_host(kind: str, name: str, field: str, text: str) -> int:
 
 
 def check_listening(kind: str, name: str, field: str, text: str) -> None:
-    """Reject what no socket can listen on; an unspecified address is all of its family."""
+    """Reject addresses on which no socket can listen; an unspecified address is all of its family."""
     with contextlib.suppress(ValueError):
         if ipaddress.ip_address(text).is_unspecified:
             return

@@ -234,7 +234,7 @@ static void move_slots(Table *table, size_t count) {
         uint64_t slot = table->before[at];
         if (slot && slot != MOVED) {
             put(table->index, table->slots, slot);
-            table->before[at] = MOVED; /* not free: others may stand behind it */
+            table->before[at] = MOVED; /* not free: others may follow it */
         }
     }
     table->before_at = end;

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reconcilers.admission.hypothetical_nodes import (
     MAX_NODES,
     example_labels,
-    nodes_to_come,
+    hypothetical_label_sets,
     selects,
 )
 from resources.labels import LabelSelector, LabelSelectorRequirement
@@ -56,7 +56,7 @@ def test_labels_are_found_exactly_where_there_are_any(selector: LabelSelector) -
 def test_all_meet_that_can_meet(
     own: list[LabelSelector], others: list[list[LabelSelector]]
 ) -> None:
-    found = nodes_to_come(own, others)
+    found = hypothetical_label_sets(own, others)
     assert all(selects(own, labels) for labels in found)
     for other in others:
         can_meet = any(selects(own, node) and selects(other, node) for node in NODES)
@@ -65,4 +65,4 @@ def test_all_meet_that_can_meet(
 
 def test_the_number_of_nodes_is_limited() -> None:
     hosts = [[LabelSelector(match_labels={"host": str(i)})] for i in range(2 * MAX_NODES)]
-    assert len(nodes_to_come((), hosts)) == MAX_NODES
+    assert len(hypothetical_label_sets((), hosts)) == MAX_NODES

@@ -30,7 +30,7 @@ def _answer(dialect: _Asked, _snapshot: Snapshot, _node: str) -> bool:
 
 
 class _Asked(BeaconDialect):
-    """Answers as it is set to, and counts."""
+    """Gives the answer that is set, and counts the questions."""
 
     extensions: ClassVar = (HostNeeds(_answer),)
     answer: bool | Exception = False

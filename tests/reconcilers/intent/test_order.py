@@ -47,7 +47,7 @@ SCENARIOS = [path for path in scenario.directories() if scenario.load(path).step
 
 
 class State(NamedTuple):
-    """The objects after one step of a scenario, and the document that they come to."""
+    """The objects after one step of a scenario, and the document compiled from them."""
 
     options: OfflineSettings
     dialects: tuple[type[Dialect], ...]
