@@ -94,7 +94,7 @@ def antrea(peers: int, port: int) -> list[dict[str, Any]]:
 
 def cilium(peers: int, port: int) -> list[dict[str, Any]]:
     """Return Cilium's objects for the same peers and routes."""
-    objects = [one for one in workload.bgp(peers, port) if one["kind"] != "Node"]
+    objects = [item for item in workload.bgp(peers, port) if item["kind"] != "Node"]
     (service,) = objects[-1]["spec"]["advertisements"]
     service["service"]["addresses"] = list(ALL_TYPES)
     del service["attributes"]
@@ -115,9 +115,9 @@ CILIUM = Dialect("cilium", (), cilium)
 
 def local_service() -> dict[str, Any]:
     """Return a Service whose address is advertised where it has an endpoint."""
-    found = workload.load_balancer("local", "10.97.0.9", LOCAL)
-    found["spec"]["externalTrafficPolicy"] = "Local"
-    return found
+    service = workload.load_balancer("local", "10.97.0.9", LOCAL)
+    service["spec"]["externalTrafficPolicy"] = "Local"
+    return service
 
 
 def endpoint_slice(node_name: str) -> dict[str, Any]:
@@ -140,10 +140,10 @@ def endpoint_slice(node_name: str) -> dict[str, Any]:
 
 def outside(*, external: bool) -> dict[str, Any]:
     """Return the Service that has an external IP, or none."""
-    found = workload.load_balancer("outside", "10.97.0.8", "198.51.100.7")
+    service = workload.load_balancer("outside", "10.97.0.8", "198.51.100.7")
     if external:
-        found["spec"]["externalIPs"] = [EXTERNAL]
-    return found
+        service["spec"]["externalIPs"] = [EXTERNAL]
+    return service
 
 
 class Manifests:
@@ -212,7 +212,7 @@ class Running:
     def sessions(self) -> dict[str, tuple[str, int]]:
         """Return the state of each session, and how often it was lost."""
         items = at_socket(self._api).get("/v1/peers", {})["items"]
-        return {one["name"]: (one["state"], one["flaps"]) for one in items}
+        return {peer["name"]: (peer["state"], peer["flaps"]) for peer in items}
 
     def stop(self) -> None:
         """End both processes."""
@@ -228,20 +228,20 @@ class Running:
 def running(dialect: Dialect, services: int, peers: int) -> Iterator[Running]:
     """Run an agent until its first full pass is complete."""
     with tempfile.TemporaryDirectory() as name:
-        found = Running(dialect, services, peers, Path(name))
+        agent = Running(dialect, services, peers, Path(name))
         try:
-            yield found
+            yield agent
         finally:
-            found.stop()
+            agent.stop()
 
 
 def external_ips(it: Running, changes: int) -> list[Times]:
     """Add an external IP to a Service, and remove it again; the additions are measured."""
-    found = []
+    times = []
     for _ in range(changes + 1):
-        found.append(it.change(EXTERNAL, "outside.json", outside(external=True)))
+        times.append(it.change(EXTERNAL, "outside.json", outside(external=True)))
         it.change(EXTERNAL, "outside.json", outside(external=False))
-    return found[1:]
+    return times[1:]
 
 
 def moves(it: Running, changes: int) -> list[Times]:

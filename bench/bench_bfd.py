@@ -546,9 +546,9 @@ def give_addresses(link: Link, setup: Setup) -> None:
     ours, theirs = zip(*setup.pairs(), strict=True)
     sides = ((link.left, ours, link.right, theirs), (link.right, theirs, link.left, ours))
     for side, addresses, other, neighbors in sides:
-        (found,) = json.loads(other.run("ip", "-j", "link", "show", DEVICE))
+        (interface,) = json.loads(other.run("ip", "-j", "link", "show", DEVICE))
         # Permanent: the kernel's table has room for 1,024 neighbors that it has found itself.
-        permanent = f"lladdr {found['address']} dev {DEVICE} nud permanent"
+        permanent = f"lladdr {interface['address']} dev {DEVICE} nud permanent"
         side.batch(*(f"addr add {address}/8 dev {DEVICE}" for address in addresses))
         side.batch(*(f"neigh add {address} {permanent}" for address in neighbors))
 

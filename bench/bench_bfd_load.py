@@ -305,7 +305,7 @@ def measure(
             sum(abs(then.get(address, -1.0) - mark) >= 1 for address, mark in known.items()),
             gaps[int(len(gaps) * 0.999)] / interval,
             gaps[-1] / interval,
-            max(one.longest_gap for one in after.values()) / 1e6 / interval,
+            max(session.longest_gap for session in after.values()) / 1e6 / interval,
             status.lateness / 1000,
             runs,
         )

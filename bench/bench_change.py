@@ -235,7 +235,7 @@ def measure(
     core, others = cores()
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, others)
-    found: dict[str, list[Figures]] = {name: [] for name in programs}
+    measured: dict[str, list[Figures]] = {name: [] for name in programs}
     try:
         for _ in range(restarts):
             with contextlib.ExitStack() as stack:
@@ -252,23 +252,23 @@ def measure(
                         routers[name].change(step)
                 for name, router in routers.items():
                     columns = zip(*router.figures[10:], strict=True)
-                    found[name].append(Figures(*map(statistics.median, columns)))
+                    measured[name].append(Figures(*map(statistics.median, columns)))
     finally:
         os.sched_setaffinity(0, own)
-    return found
+    return measured
 
 
-def report(found: Mapping[str, Sequence[Figures]]) -> dict[str, Figures]:
+def report(measured: Mapping[str, Sequence[Figures]]) -> dict[str, Figures]:
     """Print the medians, and the ratios to the first router; returns the medians of the ratios."""
-    first = next(iter(found.values()))
+    first = next(iter(measured.values()))
     print(
         f"{'P3, medians of starts':<24} {'time':>7} {'ratio':>6} {'CPU':>7} {'ratio':>6}  range of CPU"
     )
     ratios = {}
-    for name, figures in found.items():
+    for name, figures in measured.items():
         pairs = [
-            Figures(one.time / of.time, one.cpu / of.cpu)
-            for one, of in zip(figures, first, strict=True)
+            Figures(own.time / of.time, own.cpu / of.cpu)
+            for own, of in zip(figures, first, strict=True)
         ]
         ratio = ratios[name] = Figures(*map(statistics.median, zip(*pairs, strict=True)))
         took, used = map(statistics.median, zip(*figures, strict=True))

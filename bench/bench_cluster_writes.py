@@ -169,9 +169,9 @@ def run(
         for daemon in (router(directory, port, agents), operator):
             daemon.start()
             stack.callback(daemon.stop)
-        for one in running:
-            one.start()
-            stack.callback(one.stop)
+        for agent in running:
+            agent.start()
+            stack.callback(agent.stop)
         eventually(lambda: _check_reported(server, agents), within=START_SECONDS, interval=2)
         print(f"{agents} agents with an Established session, {nodes} Nodes", flush=True)
         since = (server.directory / "audit.log").stat().st_size
@@ -190,10 +190,10 @@ def run(
 
 
 def _check_reported(server: KubeApiServer, agents: int) -> None:
-    found = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs").body["items"]
+    configs = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs").body["items"]
     up = [
         peer
-        for item in found
+        for item in configs
         for instance in item.get("status", {}).get("bgpInstances", [])
         for peer in instance.get("peers", [])
         if peer.get("peeringState") == "established"
@@ -208,12 +208,12 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=5000, metavar="N", help="at least the agents")
     parser.add_argument("--minutes", type=float, default=30, metavar="N")
     args = parser.parse_args()
-    found = assets.find()
-    if isinstance(found, str):
-        print(found, file=sys.stderr)
+    binaries = assets.find()
+    if isinstance(binaries, str):
+        print(binaries, file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as name:
-        server = KubeApiServer(found, Path(name))
+        server = KubeApiServer(binaries, Path(name))
         server.start()
         try:
             written = run(server, Path(name), args.agents, args.nodes, args.minutes)

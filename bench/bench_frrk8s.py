@@ -177,9 +177,11 @@ def _selector(rounds: int) -> Iterable[Row]:
 def _thousand(rounds: int) -> Iterable[Row]:
     objects = [workload.node()]
     for number in range(1000):
-        one = workload.advertising(number, [workload.prefix(number)], 1)
-        one["spec"]["bgp"]["routers"][0]["neighbors"][0]["address"] = workload.peer_address(number)
-        objects.append(one)
+        configuration = workload.advertising(number, [workload.prefix(number)], 1)
+        configuration["spec"]["bgp"]["routers"][0]["neighbors"][0]["address"] = (
+            workload.peer_address(number)
+        )
+        objects.append(configuration)
     times = []
     for _ in range(rounds):
         agent = AgentInMemory(workload.NODE)
@@ -315,7 +317,7 @@ def _conditions(rounds: int) -> Iterable[Row]:
         operator.put([value])
         times.append(_timed(lambda: finish(planner.operate(operator.db.snapshot()))))
         after = finish(planner.operate(operator.db.snapshot()))["frrk8s"].conditions
-        changed = max(changed, len({one.object for one in set(after) - set(before)}))
+        changed = max(changed, len({row.object for row in set(after) - set(before)}))
         before = after
     what = f"conditions of {SETS * OBJECTS:,} objects after one changes: objects that are written"
     note = f"computed in {statistics.median(times):.0f} ms"
@@ -340,16 +342,16 @@ def _services(rounds: int) -> Iterable[Row]:
     given = ((DIALECTS, metallb), ((CiliumDialect,), _cilium()))
     agents = [_Services(dialects, [workload.node(), *own, *services]) for dialects, own in given]
     for _ in range(rounds):
-        for one in agents:
-            one.compile()
+        for agent in agents:
+            agent.compile()
     for number in range(rounds * 10):
-        for one in agents:
-            one.change(ready=bool(number % 2))
+        for agent in agents:
+            agent.change(ready=bool(number % 2))
     for what, of in (
         (f"{SERVICES:,} Services compiled", operator.attrgetter("first")),
         ("one EndpointSlice changes", operator.attrgetter("changes")),
     ):
-        ours, theirs = (statistics.median(of(one)) for one in agents)
+        ours, theirs = (statistics.median(of(agent)) for agent in agents)
         note = f"{ours:.3g} ms, Cilium's objects {theirs:.3g} ms"
         yield Row(f"{what}: of the time of Cilium's", ours / theirs, "times", MAX_RATIO, note)
 

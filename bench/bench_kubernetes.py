@@ -79,16 +79,16 @@ def main() -> int:
     good = True
     for services in args.services:
         with tempfile.TemporaryDirectory() as directory:
-            found = asyncio.run(_measure(services, Path(directory)))
+            figures = asyncio.run(_measure(services, Path(directory)))
         goal = RESIDENT_MB.get(services)
-        verdict = "" if goal is None else "met" if found.resident <= goal else "MISSED"
+        verdict = "" if goal is None else "met" if figures.resident <= goal else "MISSED"
         print(
-            f"{services:>8,} {found.seconds:>12.2f} {found.cpu:>7.2f} {found.peak:>7.1f}"
-            f" {found.resident:>9.1f} {goal or '':>6} {verdict}",
+            f"{services:>8,} {figures.seconds:>12.2f} {figures.cpu:>7.2f} {figures.peak:>7.1f}"
+            f" {figures.resident:>9.1f} {goal or '':>6} {verdict}",
             flush=True,
         )
         if services == LIMITED:
-            good = found.seconds <= LIMIT_SECONDS and found.peak <= LIMIT_PEAK_MB
+            good = figures.seconds <= LIMIT_SECONDS and figures.peak <= LIMIT_PEAK_MB
     return 0 if good else 1
 
 

@@ -129,9 +129,9 @@ class Bench:
     def _announce(self, connection: int, number: int, routes: int) -> None:
         for start in range(0, routes, PER_UPDATE):
             path = [65000 + number, *[64600 + start % 300] * number, 1 + start]
-            found = streams.attributes(path, f"10.0.1.{number}", med=start)
+            attributes = streams.attributes(path, f"10.0.1.{number}", med=start)
             nlri = streams.host_nlri(streams.FIRST_PREFIX + start, PER_UPDATE)
-            self._give(BytesReceived(connection, streams.messages(found, nlri)))
+            self._give(BytesReceived(connection, streams.messages(attributes, nlri)))
 
     def begin(self) -> None:
         """Measure anew."""

@@ -140,7 +140,7 @@ def delays(
 ) -> dict[str, list[tuple[float, float]]]:
     """Send probes in turns until the program is quiet; returns wait and CPU of each, in ms."""
     clock = cpu_clock(program.process.pid)
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in probes}
+    delays: dict[str, list[tuple[float, float]]] = {name: [] for name in probes}
     quiet_since = began = time.monotonic()
     with precedence():
         while time.monotonic() - quiet_since < QUIET_SECONDS:
@@ -149,13 +149,13 @@ def delays(
                 probe()
                 wait = (time.monotonic_ns() - start) / 1e6
                 busy = min(wait, (time.clock_gettime_ns(clock) - cpu) / 1e6)
-                found[name].append((wait, busy))
+                delays[name].append((wait, busy))
                 if busy > QUIET_MS:
                     quiet_since = time.monotonic()
                 time.sleep(0.001)
             if time.monotonic() - began > LONGEST_SECONDS:
                 raise RuntimeError("the program does not become quiet")
-    return found
+    return delays
 
 
 def measure(program: Program, feeder: Feeder, routes: int, echo: Echo | None) -> bool:

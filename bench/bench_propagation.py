@@ -131,8 +131,8 @@ def start_agent(
 
 def cores() -> tuple[set[int], set[int]]:
     """Return the core of the agent, and the cores of the sinks."""
-    found = sorted(os.sched_getaffinity(0))
-    return {found[0]}, set(found[1:]) or {found[0]}
+    cores = sorted(os.sched_getaffinity(0))
+    return {cores[0]}, set(cores[1:]) or {cores[0]}
 
 
 def cpu_seconds(pid: int) -> float:

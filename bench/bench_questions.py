@@ -91,9 +91,9 @@ class Feeder:
         self._discard.start()
         for start in range(0, self._routes, PER_SET):
             path = [workload.PEER_ASN, 64600 + start % 300, 1 + start]
-            found = streams.attributes(path, self._address, med=start)
+            attributes = streams.attributes(path, self._address, med=start)
             nlri = streams.host_nlri(streams.FIRST_PREFIX + start, PER_SET)
-            connection.sendall(streams.messages(found, nlri))
+            connection.sendall(streams.messages(attributes, nlri))
 
 
 def _discard(connection: socket.socket) -> None:

@@ -130,14 +130,14 @@ def _listen(addresses: Sequence[str]) -> list[socket.socket]:
 
 def write(directory: Path, prefixes: int, port: int, community: int, *, more: int = 0) -> None:
     """Write the manifests: one object with all prefixes."""
-    found = workload.advertising(
+    configuration = workload.advertising(
         0, [workload.prefix(number) for number in range(prefixes + more)], 1, port=port
     )
-    (router,) = found["spec"]["bgp"]["routers"]
+    (router,) = configuration["spec"]["bgp"]["routers"]
     (neighbor,) = router["neighbors"]
     neighbor["holdTime"], neighbor["keepaliveTime"] = f"{HOLD_SECONDS}s", "1s"
     neighbor["toAdvertise"]["withCommunity"][0]["community"] = f"65001:{community}"
-    items = [workload.node(), found]
+    items = [workload.node(), configuration]
     fresh = directory.parent / "new.json"
     fresh.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     fresh.replace(directory / "all.json")

@@ -164,10 +164,10 @@ def of_changes(
 
 
 def _measure(name: str, limit: float, times: Sequence[Times]) -> bool:
-    wall = statistics.median(one.wall for one in times)
-    cpu = statistics.median(one.cpu for one in times)
+    wall = statistics.median(figures.wall for figures in times)
+    cpu = statistics.median(figures.cpu for figures in times)
     good = wall <= limit
-    most = max(one.wall for one in times)
+    most = max(figures.wall for figures in times)
     print(
         f"{name:<44} {wall:8.0f} {most:8.0f} {cpu:8.0f} {limit:8.0f}  {'met' if good else 'MISSED'}",
         flush=True,

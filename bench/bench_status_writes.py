@@ -120,13 +120,13 @@ def main() -> int:
     parser.add_argument("--agents", type=int, default=5000, metavar="N")
     parser.add_argument("--seconds", type=int, metavar="N", help="default: the longest wait")
     args = parser.parse_args()
-    found = asyncio.run(simulate(args.agents, args.seconds or int(count_interval(args.agents))))
+    rates = asyncio.run(simulate(args.agents, args.seconds or int(count_interval(args.agents))))
     print(
         f"{args.agents} agents, numbers of routes change every second: "
-        f"{statistics.mean(found):.1f} writes a second, at most {max(found)} (goal {GOAL}), "
-        f"{statistics.mean(found) * 3600:,.0f} in an hour"
+        f"{statistics.mean(rates):.1f} writes a second, at most {max(rates)} (goal {GOAL}), "
+        f"{statistics.mean(rates) * 3600:,.0f} in an hour"
     )
-    return 0 if max(found) <= GOAL else 1
+    return 0 if max(rates) <= GOAL else 1
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ class Side(NamedTuple):
 
 def paired(values: Sequence[float], others: Sequence[float]) -> float:
     """Return the median of the ratios of values that were measured side by side."""
-    return statistics.median(one / other for one, other in zip(values, others, strict=True))
+    return statistics.median(value / other for value, other in zip(values, others, strict=True))
 
 
 def variants(endpoint: str) -> dict[str, Variant]:
@@ -209,10 +209,10 @@ def main() -> int:
     ratios = {}
     base = sides[0]
     for side in sides:
-        found = [statistics.median(values) for values in (side.times, side.cpu)]
+        medians = [statistics.median(values) for values in (side.times, side.cpu)]
         off = [statistics.median(values) for values in (base.times, base.cpu)]
-        ratios[side.name] = [value / of for value, of in zip(found, off, strict=True)]
-        cells = (f"{v:>7.2f} {r:>6.3f}" for v, r in zip(found, ratios[side.name], strict=True))
+        ratios[side.name] = [value / of for value, of in zip(medians, off, strict=True)]
+        cells = (f"{v:>7.2f} {r:>6.3f}" for v, r in zip(medians, ratios[side.name], strict=True))
         print(f"{side.name:<24} {' '.join(cells)}")
     worst = ratios["1 % sampled"][1]
     if args.p3:
@@ -226,8 +226,8 @@ def single(starts: int) -> float:
     with collector() as endpoint:
         traced = off._replace(command=[sys.executable, "-c", TRACED_ROUTER, endpoint])
         programs = {"off": off, "off, once more": off, "1 % sampled": traced}
-        found = bench_change.measure(programs, restarts=starts, changes=CHANGES)
-    return bench_change.report(found)["1 % sampled"].cpu
+        measured = bench_change.measure(programs, restarts=starts, changes=CHANGES)
+    return bench_change.report(measured)["1 % sampled"].cpu
 
 
 if __name__ == "__main__":

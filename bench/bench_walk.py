@@ -110,9 +110,11 @@ def run_agent(root: Path, output: Path, arguments: list[str]) -> int:
     names: dict[str, str | None] = {}
 
     def name_of(file: str) -> str | None:
-        found = next((file[cut:] for room, cut in prefixes.items() if file.startswith(room)), None)
-        names[file] = found
-        return found
+        file_in_room = next(
+            (file[cut:] for room, cut in prefixes.items() if file.startswith(room)), None
+        )
+        names[file] = file_in_room
+        return file_in_room
 
     def count(frame: FrameType, event: str, _: object) -> None:
         if event == "call":
@@ -185,8 +187,8 @@ def measure(root: Path, walk: str) -> dict[str, int]:
             peer.close()
             agent.terminate()
             agent.wait(20)
-        found: dict[str, int] = json.loads(output.read_text())
-        return found
+        counted: dict[str, int] = json.loads(output.read_text())
+        return counted
 
 
 class Quiet:
@@ -226,9 +228,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--functions", type=int, default=0, metavar="N", help="print so many")
     args = parser.parse_args(arguments)
     runs = [measure(args.checkout.resolve(), args.walk) for _ in range(args.runs)]
-    runs.sort(key=lambda one: sum(one.values()))
+    runs.sort(key=lambda calls: sum(calls.values()))
     middle = runs[len(runs) // 2]
-    totals = [sum(one.values()) for one in runs]
+    totals = [sum(calls.values()) for calls in runs]
     of_files: Counter[str] = Counter()
     for function, number in middle.items():
         of_files[function.partition(" ")[0]] += number

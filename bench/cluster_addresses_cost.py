@@ -46,14 +46,16 @@ def addresses(nodes: int, *, dense: bool) -> ClusterAddresses:
     """Return the addresses of a cluster with both families: from few networks, or at random."""
     rng = random.Random(1)  # noqa: S311
     if dense:
-        found = {f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}" for n in range(256, 256 + nodes)}
-        found |= {f"2001:db8::{n:x}" for n in range(256, 256 + nodes)}
+        addresses = {f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}" for n in range(256, 256 + nodes)}
+        addresses |= {f"2001:db8::{n:x}" for n in range(256, 256 + nodes)}
     else:
-        found = {f"10.{rng.randrange(256)}.{rng.randrange(256)}.{n & 255}" for n in range(nodes)}
-        found |= {f"2001:db8::{rng.getrandbits(16):x}:{n:x}:1" for n in range(nodes)}
+        addresses = {
+            f"10.{rng.randrange(256)}.{rng.randrange(256)}.{n & 255}" for n in range(nodes)
+        }
+        addresses |= {f"2001:db8::{rng.getrandbits(16):x}:{n:x}:1" for n in range(nodes)}
     pods = {f"100.{64 + (n >> 8)}.{n & 255}.0/24" for n in range(nodes)}
     pods |= {f"fd00:{n:x}::/64" for n in range(nodes)}
-    return ClusterAddresses(nodes=frozenset(found), pods=frozenset(pods))
+    return ClusterAddresses(nodes=frozenset(addresses), pods=frozenset(pods))
 
 
 def octets_of_object(nodes: int, *, dense: bool) -> int:
@@ -75,7 +77,7 @@ def costs(nodes: int, changes: int) -> list[Cost]:
     """Return the cost of each way; ``changes`` are Nodes that come or go in an hour."""
     requests, octets = watch(nodes)
     own = nodes * HEARTBEATS * NODE_OCTETS
-    found = [
+    costs = [
         Cost("own Node alone", requests, octets + own),
         Cost(
             "every Node (`--always-block auto`)",
@@ -86,19 +88,19 @@ def costs(nodes: int, changes: int) -> list[Cost]:
     writes = min(changes, 3600 / max(LEAST_SECONDS, nodes * SECONDS_PER_NODE))
     for name, dense in (("addresses from few networks", True), ("at random", False)):
         size = octets_of_object(nodes, dense=dense)
-        found.append(
+        costs.append(
             Cost(
                 f"own Node and the published object, {name} ({size / 1000:,.0f} KB)",
                 2 * requests,
                 2 * octets + own + nodes * writes * size,
             )
         )
-    found.append(
+    costs.append(
         Cost(
             "Namespaces as metadata, 100 changes", requests, octets + nodes * 100 * NAMESPACE_OCTETS
         )
     )
-    return found
+    return costs
 
 
 def main() -> None:

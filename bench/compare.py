@@ -80,7 +80,7 @@ def main() -> int:
     if "bench.bench_speed" in chosen:
         programs.append(Program(speed, ()))
     sides = {"other": args.checkout.resolve(), "this": ROOT}
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    measured: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for turn in range(args.rounds):
         for side in sorted(sides, reverse=bool(turn % 2)):
             for program in programs:
@@ -91,9 +91,9 @@ def main() -> int:
                     print(f"{side}: {error}", file=sys.stderr, flush=True)
                     continue
                 for name, value in figures:
-                    found[name][side].append(value)
+                    measured[name][side].append(value)
         print(f"round {turn + 1} of {args.rounds}", file=sys.stderr, flush=True)
-    return report(found, args.limit)
+    return report(measured, args.limit)
 
 
 def _measure(checkout: Path, program: Program, *, pure: bool) -> Iterator[tuple[str, float]]:
@@ -145,11 +145,11 @@ def _run(checkout: Path, arguments: Sequence[str], *, pure: bool) -> str:
     return done.stdout
 
 
-def report(found: Mapping[str, Mapping[str, Sequence[float]]], limit: float) -> int:
+def report(measured: Mapping[str, Mapping[str, Sequence[float]]], limit: float) -> int:
     """Print the medians and their ratio; 1 as for `main`."""
     print(f"{'':40} {'other':>9} {'this':>9} {'ratio':>6}")
     slower = 0
-    for name, sides in found.items():
+    for name, sides in measured.items():
         if len(sides) < 2:
             print(f"{name:40} measured in one checkout alone")
             slower += 1

@@ -72,7 +72,7 @@ def parts(objects: int, prefixes: int, peers: int, *, port: int = 179) -> list[O
 
 def of_nodes(nodes: int, each: int) -> list[Object]:
     """Return FRRConfigurations of many nodes, each of which selects one by its name."""
-    found = []
+    configurations = []
     for number in range(nodes):
         for i in range(each):
             name = f"node-{number:04d}-{i}"
@@ -86,6 +86,6 @@ def of_nodes(nodes: int, each: int) -> list[Object]:
                       "prefixes": [prefix(number * each + i)]}  # fmt: skip
             hostname = NODE if number == 0 else f"node-{number:04d}"
             selector = {"matchLabels": {"kubernetes.io/hostname": hostname}}
-            found.append(configuration(name, {"bgp": {"routers": [router]},
-                                              "nodeSelector": selector}))  # fmt: skip
-    return found
+            spec = {"bgp": {"routers": [router]}, "nodeSelector": selector}
+            configurations.append(configuration(name, spec))
+    return configurations

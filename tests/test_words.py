@@ -139,9 +139,10 @@ def test_a_docstring_has_a_noun_or_a_verb_of_its_own_at_its_beginning() -> None:
 
 @pytest.mark.parametrize("name", ["found", "one"])
 def test_a_variable_says_what_it_holds(name: str) -> None:
+    """Tests are not searched: the assertion beside a variable shows what it holds."""
     places = [
         f"{path.relative_to(ROOT)}:{line}"
-        for room in (*ROOMS, "deploy")
+        for room in (*ROOMS, "bench", "deploy")
         for path in sorted((ROOT / room).rglob("*.py"))
         for line in _bindings(ast.parse(path.read_text()), name)
     ]

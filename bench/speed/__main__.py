@@ -100,15 +100,15 @@ def main() -> int:
 
 def _there(daemons: list[str]) -> dict[str, str]:
     """Return the versions of the daemons that are installed."""
-    found = {}
+    versions = {}
     for name in daemons:
         contender = CONTENDERS[name]
         if reason := contender.missing():
             print(f"without {name}: {reason}", file=sys.stderr)
         else:
-            found[name] = contender.version()
-            print(f"{name}: {found[name]}")
-    return found
+            versions[name] = contender.version()
+            print(f"{name}: {versions[name]}")
+    return versions
 
 
 def _measure(
@@ -116,7 +116,7 @@ def _measure(
 ) -> report.Outcome:
     outcome = report.Outcome(case, {}, {})
     print(f"\n{case.scenario} {case.size}", flush=True)
-    taking_part = [one for one in case.repetitions if one.split(":")[0] in there]
+    taking_part = [contender for contender in case.repetitions if contender.split(":")[0] in there]
     for turn in range(ATTEMPTS * max(case.repetitions.values())):
         for contender in taking_part:
             used = len(outcome.runs.get(contender, ()))

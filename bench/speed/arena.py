@@ -192,12 +192,12 @@ def _mac(namespace: Namespace) -> str:
 
 def processes(pid: int) -> list[int]:
     """Return a process and its descendants."""
-    found = [pid]
-    for one in found:
-        for task in Path(f"/proc/{one}/task").glob("*/children"):
+    processes = [pid]
+    for process in processes:
+        for task in Path(f"/proc/{process}/task").glob("*/children"):
             with contextlib.suppress(OSError):
-                found += [int(child) for child in task.read_text().split()]
-    return found
+                processes += [int(child) for child in task.read_text().split()]
+    return processes
 
 
 class Usage(NamedTuple):

@@ -27,7 +27,7 @@ Series = dict[str, list[tuple[int, float]]]
 
 def series(outcomes: Iterable[Outcome], scenario: str) -> Series:
     """Return median times by contender and number of peers."""
-    found: Series = {}
+    series: Series = {}
     for outcome in outcomes:
         case = outcome.case
         if case.scenario != scenario or not case.size.startswith("N="):
@@ -35,23 +35,23 @@ def series(outcomes: Iterable[Outcome], scenario: str) -> Series:
         for contender in case.repetitions:
             median = outcome.median(contender, "time")
             if median is not None:
-                found.setdefault(contender, []).append((int(case.size[2:]), median))
-    return found
+                series.setdefault(contender, []).append((int(case.size[2:]), median))
+    return series
 
 
 def draw(outcomes: Sequence[Outcome]) -> str:
     """Return the picture."""
     panels = [(title, series(outcomes, scenario)) for scenario, title in PANELS]
-    panels = [(title, one) for title, one in panels if one]
+    panels = [(title, lines) for title, lines in panels if lines]
     width = WIDTH * max(1, len(panels))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}"',
         '  font-family="sans-serif" font-size="11">',
         f'<rect width="{width}" height="{HEIGHT}" fill="#ffffff"/>',
     ]
-    for index, (title, one) in enumerate(panels):
+    for index, (title, lines) in enumerate(panels):
         parts.append(f'<g transform="translate({index * WIDTH} 0)">')
-        parts += _panel(title, one)
+        parts += _panel(title, lines)
         parts.append("</g>")
     parts.append("</svg>")
     return "\n".join(parts) + "\n"

@@ -68,10 +68,10 @@ class Outcome:
         every run of a contender has waited, up to the same share again, is the scenario's own.
         """
         runs = [*self.runs.pop(contender, ()), *self.dropped.pop(contender, ()), run]
-        own = min(one.get("waited_share", 0.0) for one in runs)
-        for one in runs:
-            used = one.get("waited_share", 0.0) <= most_waited + min(own, most_waited)
-            (self.runs if used else self.dropped).setdefault(contender, []).append(one)
+        own = min(figures.get("waited_share", 0.0) for figures in runs)
+        for figures in runs:
+            used = figures.get("waited_share", 0.0) <= most_waited + min(own, most_waited)
+            (self.runs if used else self.dropped).setdefault(contender, []).append(figures)
 
     def median(self, contender: str, figure: str) -> float | None:
         """Return the median of a figure."""
@@ -98,8 +98,11 @@ class Judged:
 
 def judge(outcome: Outcome) -> list[Judged]:
     """Compare with the goals, by medians."""
-    found = []
-    ours = next((one for one in outcome.case.repetitions if one.split(":")[0] == OURS), OURS)
+    judged = []
+    ours = next(
+        (contender for contender in outcome.case.repetitions if contender.split(":")[0] == OURS),
+        OURS,
+    )
     for goal in outcome.case.goals:
         value = outcome.median(ours if goal.contender == OURS else goal.contender, goal.figure)
         base: float | None = 1.0
@@ -107,8 +110,8 @@ def judge(outcome: Outcome) -> list[Judged]:
             base = outcome.median(goal.rival, goal.figure)
         elif goal.own is not None:
             base = outcome.median(ours, goal.own)
-        found.append(Judged(goal, None if value is None or not base else value / base))
-    return found
+        judged.append(Judged(goal, None if value is None or not base else value / base))
+    return judged
 
 
 def name_of(contender: str) -> str:
@@ -150,7 +153,9 @@ def tables(outcomes: Iterable[Outcome]) -> str:
             "| | " + " | ".join(HEADS[name] for name in case.shown) + " | Waggle/it | runs |",
             "| --- " * (len(case.shown) + 3) + "|",
         ]
-        ours = next((one for one in case.repetitions if one.split(":")[0] == OURS), OURS)
+        ours = next(
+            (contender for contender in case.repetitions if contender.split(":")[0] == OURS), OURS
+        )
         mine = outcome.median(ours, figure)
         for contender in case.repetitions:
             values = outcome.values(contender, figure)
@@ -162,21 +167,21 @@ def tables(outcomes: Iterable[Outcome]) -> str:
             ratio = f"{mine / theirs:.2f}" if mine and theirs and contender != ours else ""
             cells = [
                 _cell(values, spread=True),
-                *(_cell(outcome.values(contender, one), spread=False) for one in others),
+                *(_cell(outcome.values(contender, other), spread=False) for other in others),
             ]
             lines.append(
                 f"| {name_of(contender)} | {' | '.join(cells)} | {ratio} | {len(values)} |"
             )
-        judged = [one for one in judge(outcome) if one.value is not None]
+        judged = [goal for goal in judge(outcome) if goal.value is not None]
         if judged:
-            lines += ["", "; ".join(_goal(one) for one in judged) + "."]
+            lines += ["", "; ".join(_goal(goal) for goal in judged) + "."]
     return "\n".join(lines).strip() + "\n"
 
 
-def _goal(one: Judged) -> str:
-    assert one.value is not None
-    verdict = "met" if one.met else "**missed**"
-    return f"{one.goal}: {number(one.value)}, {verdict}"
+def _goal(judged: Judged) -> str:
+    assert judged.value is not None
+    verdict = "met" if judged.met else "**missed**"
+    return f"{judged.goal}: {number(judged.value)}, {verdict}"
 
 
 def _rounded(runs: dict[str, list[Figures]]) -> dict[str, list[Figures]]:
@@ -200,8 +205,8 @@ def as_json(
                 "scenario": outcome.case.scenario,
                 "size": outcome.case.size,
                 "goals": [
-                    {"goal": str(one.goal), "value": one.value, "met": one.met}
-                    for one in judge(outcome)
+                    {"goal": str(judged.goal), "value": judged.value, "met": judged.met}
+                    for judged in judge(outcome)
                 ],
                 "runs": _rounded(outcome.runs),
                 "dropped": _rounded(outcome.dropped),

@@ -180,9 +180,9 @@ def _filled(it: Bout, feeder: int, peers: int, prefixes: int) -> None:
 def _pinged(tester: Tester, session: int, peers: int, changes: int) -> list[float]:
     low, high = GAP_MS
     tester.send(f"ping {session} {streams.PING_PREFIX} {changes} {low} {high} 0 {peers}")
-    found = [tester.event("change")["took"] / 1e6 for _ in range(2 * changes)]
+    took = [tester.event("change")["took"] / 1e6 for _ in range(2 * changes)]
     tester.event("pinged")
-    return found
+    return took
 
 
 def single(arena: Arena, name: str, peers: int, changes: int, prefixes: int = PREFIXES) -> Figures:

@@ -65,20 +65,20 @@ def host_nlri(first: int, count: int) -> list[bytes]:
 
 def messages(attribute_field: bytes, nlri: Sequence[bytes], *, withdraw: bool = False) -> bytes:
     """Pack prefixes into as few messages as possible."""
-    found = []
+    messages = []
     room = LIMIT - 23 - len(attribute_field)
     field: list[bytes] = []
     size = 0
     for prefix in (*nlri, None):
         if prefix is None or size + len(prefix) > room:
             octets = b"".join(field)
-            found.append(update(octets, b"", b"") if withdraw else
-                         update(b"", attribute_field, octets))  # fmt: skip
+            messages.append(update(octets, b"", b"") if withdraw else
+                            update(b"", attribute_field, octets))  # fmt: skip
             field, size = [], 0
         if prefix is not None:
             field.append(prefix)
             size += len(prefix)
-    return b"".join(found)
+    return b"".join(messages)
 
 
 def hosts(path: Path, asn: int, next_hop: str, first: int, count: int) -> Path:
@@ -101,7 +101,7 @@ def flood(path: Path, asn: int, next_hop: str, count: int) -> Path:
 
 def _table_nlri(rng: random.Random, count: int) -> list[bytes]:
     lengths = rng.choices(list(_LENGTHS), list(_LENGTHS.values()), k=count)
-    found: set[bytes] = set()
+    prefixes: set[bytes] = set()
     for length in lengths:
         while True:
             # 1.0.0.0 to 223.255.255.255, without 10 and 127.
@@ -110,10 +110,10 @@ def _table_nlri(rng: random.Random, count: int) -> list[bytes]:
                 continue
             address = (first << 24 | rng.getrandbits(24)) >> (32 - length) << (32 - length)
             wire = bytes((length,)) + struct.pack("!I", address)[: (length + 7) // 8]
-            if wire not in found:
-                found.add(wire)
+            if wire not in prefixes:
+                prefixes.add(wire)
                 break
-    ordered = sorted(found)
+    ordered = sorted(prefixes)
     rng.shuffle(ordered)
     return ordered
 

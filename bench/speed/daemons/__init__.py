@@ -12,8 +12,8 @@ from bench.speed.daemons.relay import Relay, UvloopRelay
 from bench.speed.daemons.waggle import Compiled, Pure, Waggle
 
 CONTENDERS: dict[str, type[Contender]] = {
-    one.name: one
-    for one in (
+    daemon.name: daemon
+    for daemon in (
         Waggle,
         Pure,
         Compiled,

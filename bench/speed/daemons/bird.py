@@ -49,7 +49,10 @@ class Bird(Contender):
             "protocol static switched { disabled; ipv4;",
             f"  route {self.setting.switched} blackhole;",
             "}",
-            *(self._neighbor(number, one) for number, one in enumerate(self.setting.neighbors)),
+            *(
+                self._neighbor(number, neighbor)
+                for number, neighbor in enumerate(self.setting.neighbors)
+            ),
         ]
         return {"bird.conf": "\n".join(lines) + "\n"}
 

@@ -46,7 +46,7 @@ class GoBGP(Contender):
             "port = 179",
             f'local-address-list = ["{setting.address}"]',
         )
-        exported = [f'"{one.address}/32"' for one in setting.neighbors if one.export]
+        exported = [f'"{neighbor.address}/32"' for neighbor in setting.neighbors if neighbor.export]
         if len(exported) < len(setting.neighbors):
             # The set of peers with export: the opposite set makes it slower.
             yield from (
