@@ -31,7 +31,7 @@ class RouterIdOptions(Options, frozen=True):
         except ValueError as error:
             text = self.router_id_allocation_ip_pool
             rule = (
-                str(error)
+                f"{error}; the prefix is {ipaddress.ip_network(text or '', strict=False)}"
                 if "host bits" in str(error)
                 else f"{text!r} is not an IPv4 prefix such as 10.0.0.0/24"
             )
@@ -111,7 +111,7 @@ class CiliumOptions(RouterIdOptions, ImportOptions, frozen=True):
                 ipaddress.ip_network(text)
             except ValueError as error:
                 rule = (
-                    str(error)
+                    f"{error}; the prefix is {ipaddress.ip_network(text, strict=False)}"
                     if "host bits" in str(error)
                     else f"{text!r} is neither an IP address nor a prefix"
                 )

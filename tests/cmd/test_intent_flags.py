@@ -9,6 +9,7 @@ import pytest
 
 from reconcilers.cilium.options import CiliumOptions
 from reconcilers.kernel.options import FibOptions
+from resources.option_declarations import InvalidOption
 from waggle.dialects import DIALECTS
 from waggle.intent_flags import (
     add_intent_flags,
@@ -92,3 +93,9 @@ def test_a_wrong_value_names_the_flag_and_what_it_may_be(
     with pytest.raises(SystemExit):
         parsed(*words)
     assert f"argument {text}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--node-address", "--router-id-allocation-ip-pool"])
+def test_a_prefix_with_host_bits_is_named_with_the_prefix_that_it_is_in(flag: str) -> None:
+    with pytest.raises(InvalidOption, match=r"host bits set; the prefix is 10\.0\.0\.0/24"):
+        cilium(flag, "10.0.0.1/24")
