@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from reconcilers.dialect import Conversion
 from tests.cmd import terminal
 from tests.support.scenario import ROOT
 from waggle.__main__ import main
+from waggle.dialects import DIALECTS
 
 POLICY = """
 apiVersion: cilium.io/v2alpha1
@@ -145,3 +147,13 @@ def test_objects_that_another_target_converts_are_no_dead_end(
         == 1
     )
     assert capsys.readouterr().err.endswith("/examples/quickstart\n")
+
+
+def test_the_page_has_every_conversion() -> None:
+    page = (terminal.ROOT / "docs" / "cli.md").read_text()
+    section = page.partition("## Converting objects\n")[2].partition("\n## ")[0]
+    known = [c for dialect in DIALECTS.load() for c in dialect.each(Conversion)]
+    assert len(known) >= 4
+    for conversion in known:
+        for word in (conversion.target, conversion.drafts, *(k.name for k in conversion.kinds)):
+            assert word in section

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
+import re
 import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,6 +16,7 @@ from speaker.capability.capabilities import AddPath, Capability, FourOctetAs, Mu
 from speaker.message import Open
 from speaker.nlri import IPV4_UNICAST
 from waggle.__main__ import main
+from waggle.commands.decode.program import context_of
 
 KEEPALIVE = "ff" * 16 + "001304"
 UPDATE = (
@@ -318,3 +321,29 @@ def test_a_well_known_attribute_that_is_not_known_is_named_by_its_type(
     error = {"code": 3, "subcode": 2, "data": unknown.hex()}
     assert isinstance(answer["error"], dict)
     assert answer["error"].items() >= error.items()
+
+
+def test_the_page_has_every_member_of_a_context() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    section = page.partition("## Decoding messages\n")[2].partition("\n## ")[0]
+    members = re.findall(r'context\.get\("(\w+)"', inspect.getsource(context_of))
+    assert len(members) > 9
+    assert [name for name in members if f"`{name}`" not in section] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("ff --jsonl none", "HEX and --jsonl: one input at a time"),
+        ("--pcap none --jsonl none", "--pcap and --jsonl: one input at a time"),
+        (
+            "--jsonl none --ibgp --family ipv4-unicast",
+            "--ibgp, --family: not with --jsonl, whose lines have a context each",
+        ),
+    ],
+)
+def test_arguments_without_effect_are_wrong_usage(
+    words: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["decode", *words.split()]) == 2
+    assert capsys.readouterr().err == f"waggle decode: {sentence}; see waggle decode --help\n"
