@@ -4,8 +4,8 @@ Agents of the same manifests run at once, each with its sinks, and a round chang
 of them (`bench.bench_tracing`): a busy machine slows all alike. The page is read as a browser does: the
 stream of revisions; the open view, after an event with another revision of one that it is made of: the
 counts of the sessions, the first 500 routes, the explanation of one address, the last changes, or cells
-and reconcilers; the head of the page, which has the status with the sessions, where its revision differs
-and every two minutes; the process, and the counts in the view of sessions, every 30 seconds. A test
+and reconcilers; the head of the page, which has the status with the sessions, after another revision of
+it and every two minutes; the process, and the counts in the view of sessions, every 30 seconds. A test
 compares all of it with the script, ``cells/page/static/page.js``.
 
 Printed are the median time from the file to all sessions, and the processor time of the agent for a

@@ -48,6 +48,8 @@ EXPLAINED_KINDS: Final[Mapping[str, str]] = {
 
 SLICE_CANDIDATES: Final = 50
 """Candidates of one slice of explanations."""
+COMPARED_CANDIDATES: Final = 2000
+"""Candidates whose prefix is compared in one slice."""
 
 
 class NothingFoundError(Exception):
@@ -153,8 +155,17 @@ class Explainer:
             general, matched = [], bool(general) or not peers
         else:
             matched = False
+        related: dict[str, dict[str, Sequence[Candidate]]] = {}
         for peer in peers:
-            for explanations in self._at(peer, candidates, target):
+            of_peer = related.get(peer.dialect)
+            if of_peer is None:
+                own = self._dialects[peer.dialect]
+                names = [dialect.name for dialect in (own, *self._feeding.feeders(own))]
+                of_peer = {name: candidates.get(name, ()) for name in names}
+                if target is not None and target.prefix is not None:
+                    of_peer = yield from _of_prefix(of_peer, *target.prefix)
+                related[peer.dialect] = of_peer
+            for explanations in self._at(peer, of_peer, target):
                 if explanations and general:
                     yield general
                     general = []
@@ -356,6 +367,29 @@ class Explainer:
         if self._context.operator_in_process:
             return ""
         return ", ".join(sorted(kind.name for kind in kinds if kind.of_node is not None))
+
+
+def _of_prefix(
+    candidates: Mapping[str, Sequence[Candidate]], family: Family, nlri: bytes
+) -> Generator[tuple[()], None, dict[str, Sequence[Candidate]]]:
+    """Return the candidates with which `_longest_match` has the same result, after empty slices.
+
+    If one of them is the prefix itself, no longer one matches: other explanations match by a prefix
+    that is equal, of an object within it. Without such a candidate any aggregate may match.
+    """
+    exact = False
+    within: dict[str, Sequence[Candidate]] = {}
+    for name, all_of_name in candidates.items():
+        selected: list[Candidate] = []
+        for start in range(0, len(all_of_name), COMPARED_CANDIDATES):
+            for candidate in all_of_name[start : start + COMPARED_CANDIDATES]:
+                own = candidate.nlri
+                if own is not None and candidate.family == family and covers(nlri, own):
+                    selected.append(candidate)
+                    exact = exact or own == nlri
+            yield ()
+        within[name] = selected
+    return within if exact else dict(candidates)
 
 
 def _longest_match(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import explained_kinds
-from reconcilers.intent.explain import NothingFoundError, parse_target
+from reconcilers.intent import explain as explain_module
+from reconcilers.intent.explain import Explainer, NothingFoundError, parse_target
 from reconcilers.model import RouteExplanation
 from speaker.nlri import prefix_to_text
 from tests.reconcilers.build import (
@@ -330,6 +331,52 @@ def test_an_aggregate_is_explained_by_its_parts_and_an_address_by_what_covers_it
     assert {v.reason for v in found} == {"Advertised"}
     (covered,) = ask(cluster, "10.244.0.7")
     assert str(covered.object) == "Node/test-node"
+
+
+def test_a_prefix_of_an_object_costs_no_explanation_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An aggregate that is the prefix of another object is explained by both, and by its parts."""
+    cluster = usual()
+    aggregated = {"addresses": ["LoadBalancerIP"], "aggregationLengthIPv4": 24}
+    cluster.put(kinds.ADVERTISEMENT, advertisement(service=aggregated))
+    cluster.put(kinds.SERVICE, service("within", "10.244.0.7"))
+    for number in range(20):
+        cluster.put(kinds.SERVICE, service(f"s{number}", f"198.51.100.{number}"))
+    targets = ("10.244.0.0/24", "198.51.100.7", "198.51.100.0/24", "10.244.0.8", "10.244.0.0/16")
+
+    def answers() -> list[list[RouteExplanation] | str]:
+        results: list[list[RouteExplanation] | str] = []
+        for target in targets:
+            try:
+                results.append(ask(cluster, target))
+            except NothingFoundError as error:
+                results.append(str(error))
+        return results
+
+    explained: list[int] = []
+    explain = Explainer._explained
+
+    def counting(it: Explainer, of: Any, at: Any, some: Any) -> list[RouteExplanation]:  # noqa: ANN401
+        explained.append(len(some))
+        return explain(it, of, at, some)
+
+    monkeypatch.setattr(Explainer, "_explained", counting)
+    of_pods = [(str(v.object), v.type) for v in ask(cluster, targets[0])]
+    assert of_pods == [(f"Node/{NODE}", "PodCIDR"), ("Service/default/within", "LoadBalancerIP")]
+    explained.clear()
+    assert len(ask(cluster, "198.51.100.7")) == sum(explained) == 1
+    selected = answers()
+
+    def all_of_them(
+        candidates: Any,  # noqa: ANN401
+        *_: object,
+    ) -> Generator[tuple[()], None, Any]:
+        yield ()
+        return candidates
+
+    monkeypatch.setattr(explain_module, "_of_prefix", all_of_them)
+    assert answers() == selected
 
 
 @pytest.mark.parametrize("target", ["203.0.113.9", "default/none", "Node/other", "Interface/x"])
