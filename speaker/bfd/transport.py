@@ -185,7 +185,7 @@ def first_source_port(discriminator: int) -> int:
 def sending_socket(key: SessionKey, port: int, taken: Collection[int] = ()) -> socket.socket:
     """Return a socket that sends a session's packets, connected to the neighbor.
 
-    Its source port is ``port``, or the next one that is free: the caller keeps it for the next socket
+    Its source port is ``port``, or the next free port: the caller keeps it for the next socket
     of the session (RFC 5881 section 4). ``taken``: the source ports of other sessions, which the kernel
     would give again for another local address.
 
