@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from reconcilers.antrea.candidates import Reason, TypedCandidate, candidates, rejected_candidate
-from reconcilers.antrea.route_sets import RouteSet
+from reconcilers.antrea.candidates import candidates
+from reconcilers.antrea.route_sets import Reason, RouteSet, TypedCandidate, rejected_candidate
 from reconcilers.dialect import Explanation, explanation_of
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from resources.antrea.kinds import BGP_POLICY, EGRESS

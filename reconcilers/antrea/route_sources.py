@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from reconcilers.antrea import candidates
+from reconcilers.antrea.candidates import of_egress, of_node
 from reconcilers.antrea.node_facts import node_facts
-from reconcilers.antrea.route_sets import RouteSet
-from reconcilers.dialect import Contributed, NodeContext, RowSource, ServiceSource
+from reconcilers.antrea.route_sets import RouteSet, TypedCandidate, rejected_candidate
+from reconcilers.antrea.services import of_service
+from reconcilers.dialect import (
+    Contributed,
+    NodeContext,
+    RowSource,
+    ServiceAddress,
+    ServiceSource,
+)
+from reconcilers.model import Attributes, Contribution, Origin
 from resources.antrea.egress import Egress
 from resources.antrea.kinds import EGRESS
 from resources.core import EndpointSlice, Node, Service
 from resources.core.kinds import NODE
 from resources.tables import Tables
 from statedb import Key, Snapshot
+
+_ATTRIBUTES: Final = Attributes()
+"""ORIGIN IGP, next hop self, nothing else."""
+
+
+def contributions(
+    candidates: Iterable[TypedCandidate], rules: Sequence[RouteSet]
+) -> Iterator[Contributed]:
+    """Yield the candidates that the route sets of a BGPPolicy have."""
+    for candidate in candidates:
+        if candidate.family is None or candidate.nlri is None:
+            continue
+        named = (
+            None
+            if candidate.service_field is None
+            else ServiceAddress(candidate.service_field, candidate.nlri)
+        )
+        for route_set in rules:
+            if rejected_candidate(candidate, route_set) is None:
+                origin = Origin(candidate.object, route_set.policy, candidate.type)
+                contribution = Contribution(origin, _ATTRIBUTES)
+                yield Contributed(
+                    route_set.name, candidate.family, candidate.nlri, contribution, named
+                )
 
 
 class AntreaServiceSource(ServiceSource):
@@ -33,10 +66,8 @@ class AntreaServiceSource(ServiceSource):
         /,
     ) -> Iterator[Contributed]:
         """Yield the addresses of one Service as routes of Antrea."""
-        of_service = candidates.of_service(
-            service, slices, context.node, ready_only=self._ready_only
-        )
-        yield from candidates.contributions(of_service, rules)
+        candidates = of_service(service, slices, context.node, ready_only=self._ready_only)
+        yield from contributions(candidates, rules)
 
 
 class EgressSource(RowSource[Egress]):
@@ -51,8 +82,7 @@ class EgressSource(RowSource[Egress]):
         """Yield the address of one Egress, if it is assigned to the node, as a route of Antrea."""
         row = self._table.get(snapshot, key)
         if row is not None:
-            of_egress = candidates.of_egress(row, context.node, enabled=True)
-            yield from candidates.contributions(of_egress, rules)
+            yield from contributions(of_egress(row, context.node, enabled=True), rules)
 
 
 class PodCidrSource(RowSource[Node]):
@@ -68,5 +98,5 @@ class PodCidrSource(RowSource[Node]):
         """Yield the node's pod CIDRs as routes of Antrea; other nodes contribute nothing."""
         node = self._table.get(snapshot, key) if key == ("", context.node) else None
         if node is not None:
-            of_node = candidates.of_node(self.object(context, key), node_facts(node))
-            yield from candidates.contributions(of_node, rules)
+            candidates = of_node(self.object(context, key), node_facts(node))
+            yield from contributions(candidates, rules)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from reconcilers.cilium import sessions
 from reconcilers.cilium.bfd import bfd_profile
 from reconcilers.cilium.default_router_id import CILIUM_HOST, router_id_of, router_id_of_host
+from reconcilers.cilium.passwords import session_password
 from reconcilers.cilium.peer_ends import InvalidNodeConfigError, PeerEnds, local_address, peer_end
 from reconcilers.cilium.route_sets import RouteSet, route_set, unknown_values
 from reconcilers.model import (
@@ -238,7 +239,7 @@ def _peer(
     selected = sets[selectors]
     if selected is not None:
         compiled.route_sets[selected.name] = selected
-    password, down_reason = sessions.password(
+    password, down_reason = session_password(
         config_ref,
         "spec.authSecretRef",
         spec.auth_secret_ref,

@@ -1,18 +1,16 @@
-"""The session parameters that v1 and v2 share: addresses, AS numbers, families, passwords."""
+"""The session parameters that v1 and v2 share: addresses, AS numbers, families, graceful restart."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TypeVar
 
-from reconcilers.model import GracefulRestart, ObjectRef, Problem, SecretRef
+from reconcilers.model import GracefulRestart, ObjectRef, Problem
 from resources.cilium import peerconfig
-from resources.core import Secret
 from speaker.iana import AS_TRANS
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
-PASSWORD = "password"  # noqa: S105  the key within a Secret
 FAMILIES = {("ipv4", "unicast"): IPV4_UNICAST, ("ipv6", "unicast"): IPV6_UNICAST}
 
 T = TypeVar("T")
@@ -53,35 +51,6 @@ def families(
         else:
             supported[family] = value
     return supported
-
-
-def password(
-    ref: ObjectRef,
-    path: str,
-    name: str | None,
-    secrets: Mapping[str, Secret],
-    namespace: str,
-    problems: list[Problem],
-) -> tuple[SecretRef | None, str | None]:
-    """Return the Secret of a Cilium session's password, and why the peer has to stay down, or None.
-
-    A session with a configured password never opens without it.
-    """
-    if name is None:
-        return None, None
-    password_ref = SecretRef(namespace, name)
-    secret = secrets.get(name)
-    reason = None
-    if secret is None:
-        reason = f"Secret {namespace}/{name} does not exist, or may not be read"
-    elif not (PASSWORD in secret.data and secret.data[PASSWORD].reveal()):
-        reason = f"no key {PASSWORD!r} in Secret {namespace}/{name}"
-    if reason is not None:
-        objects = (ref, ObjectRef("Secret", namespace, name))
-        problem = Problem(objects, path, f"{reason}; its peers stay down")
-        if problem not in problems:
-            problems.append(problem)
-    return password_ref, reason
 
 
 def graceful_restart(given: peerconfig.GracefulRestart | None) -> GracefulRestart | None:

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from reconcilers.dialect import Explanation, explanation_of
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.metallb.advertisement_rules import AdvertisementRule, PeerRules
 from reconcilers.metallb.candidates import ServiceCandidate, candidates
+from reconcilers.metallb.route_sets import AdvertisementRule, PeerRules
 from reconcilers.metallb.route_sources import rules_of
 from reconcilers.metallb.services import (
     decide,

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from reconcilers import dialect as api
-from reconcilers.metallb.advertisement_rules import (
-    PeerRules,
-    node_rules,
-    peer_rules,
-)
 from reconcilers.metallb.findings import Secrets
 from reconcilers.metallb.node_facts import excluded_node
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOptions
 from reconcilers.metallb.preferences_beside_frrk8s import given, translated_preferences, watched
 from reconcilers.metallb.relations import MetalLBRelations
+from reconcilers.metallb.route_sets import (
+    PeerRules,
+    node_rules,
+    peer_rules,
+)
 from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.metallb.translation import (
     FIELDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from reconcilers.metallb.advertisement_rules import Withheld
+from reconcilers.metallb.route_sets import Withheld
 from resources.core import Node
 
 EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"

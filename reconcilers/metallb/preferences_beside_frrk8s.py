@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from reconcilers.dialect import Contributed, Translated
 from reconcilers.frrk8s.field_values import Prefix, address, prefix, vrf_name
-from reconcilers.metallb.advertisement_rules import AdvertisementRule, PeerRules
 from reconcilers.metallb.objects import Objects
+from reconcilers.metallb.route_sets import AdvertisementRule, PeerRules
 from reconcilers.metallb.services import ServiceState, contributions
 from reconcilers.metallb.translation import ADVERTISEMENT_FIELDS, configuration_of
 from reconcilers.model import ObjectRef

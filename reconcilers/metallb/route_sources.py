@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reconcilers.dialect import Contributed, NodeContext, Rejected, ServiceSource
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.metallb.advertisement_rules import PeerRules
+from reconcilers.metallb.route_sets import PeerRules
 from reconcilers.metallb.services import contributions, service_state
 from resources.core import EndpointSlice, Service
 from resources.tables import Tables

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from reconcilers.dialect import ServiceStatuses
-from reconcilers.metallb.advertisement_rules import node_rules
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.pool_selection import PoolSelection
+from reconcilers.metallb.route_sets import node_rules
 from reconcilers.prefixes import host_route
 from resources.core import EndpointSlice, Service
 from resources.core.service import LOAD_BALANCER

@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 
 from reconcilers.bit_sets import first as first_of
 from reconcilers.dialect import Contributed, Rejected, ServiceAddress
-from reconcilers.metallb.advertisement_rules import (
+from reconcilers.metallb.conflicts import differing_preferences
+from reconcilers.metallb.route_sets import (
     AdvertisementRule,
     NodeRules,
     PeerRules,
     Withheld,
 )
-from reconcilers.metallb.conflicts import differing_preferences
 from reconcilers.model import Contribution, ObjectRef, Origin, Problem, ProblemCategory
 from reconcilers.prefixes import host_route
 from resources.core import EndpointSlice, Service

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from reconcilers.model import Delete, Generated
 from reconcilers.ovnk.errors import ConfigurationPending
-from reconcilers.ovnk.generate_node import OfSource
 from reconcilers.ovnk.results import Result
 from reconcilers.ovnk.stored_objects import Stored, StoredKey, deletion, generated
+from reconcilers.ovnk.translation import OfSource
 
 
 class ChangedObjects:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from reconcilers.ovnk import generate_node
+from reconcilers.ovnk import translation
 from reconcilers.ovnk.errors import InternalError, NotAccepted
-from reconcilers.ovnk.generate_node import OfSource
 from reconcilers.ovnk.node_prefixes import OfNode
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.ovnk.selection import (
@@ -22,6 +21,7 @@ from reconcilers.ovnk.selection import (
     select_networks,
 )
 from reconcilers.ovnk.stored_objects import StoredKey, stored_key
+from reconcilers.ovnk.translation import OfSource
 from resources.core import Node
 from resources.ovnk.routeadvertisements import RouteAdvertisements
 
@@ -129,7 +129,7 @@ class Results:
             node, given = nodes[name]
             objects = {
                 stored_key(what.name, generated): generated
-                for generated in generate_node.generate(
+                for generated in translation.generate(
                     what, node, given, self._options, typed=self.evpn_form == "fields"
                 )
             }

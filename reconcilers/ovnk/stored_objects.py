@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from reconcilers.model import Delete, Generated, ObjectRef
-from reconcilers.ovnk.generate_node import OfSource
+from reconcilers.ovnk.translation import OfSource
 from resources.frrk8s.frrconfiguration import FRRConfiguration, FRRConfigurationSpec
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.ovnk.kinds import ROUTE_ADVERTISEMENTS

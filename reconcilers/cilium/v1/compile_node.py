@@ -15,6 +15,7 @@ import msgspec
 from reconcilers.cilium import sessions
 from reconcilers.cilium.default_router_id import router_id_of
 from reconcilers.cilium.instances import CompiledNode
+from reconcilers.cilium.passwords import session_password
 from reconcilers.cilium.route_sets import (
     AdvertisementEntry,
     RouteSet,
@@ -181,7 +182,7 @@ def _peer(
     route_set = _route_set(ref, router, neighbor, families, context)
     if route_set is not None:
         compiled.route_sets[route_set.name] = route_set
-    password, down_reason = sessions.password(
+    password, down_reason = session_password(
         ref,
         f"{path}.authSecretRef",
         neighbor.auth_secret_ref,

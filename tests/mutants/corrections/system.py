@@ -277,7 +277,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     ),
     (
         "dialects: an IPv4-mapped address is a problem whatever families the node has",
-        "reconcilers/antrea/candidates.py",
+        "reconcilers/antrea/route_sets.py",
         "        if self.nlri is not None and self.nlri.startswith(_MAPPED):",
         "        if False:",
         "tests/reconcilers/antrea/test_routes.py",

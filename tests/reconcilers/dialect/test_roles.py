@@ -61,11 +61,11 @@ OWN_FILES = {
     "kernel_routes last_good merge/merger merge/union one_object/neighbors one_object/routers "
     "one_object/session prefix_rules raw_config raw_redistribution "
     "redistribute_annotation router_rows unit_parts",
-    "metallb": "advertisement_rules conflicts/advertisements conflicts/all_conflicts conflicts/echo "
+    "metallb": "conflicts/advertisements conflicts/all_conflicts conflicts/echo "
     "conflicts/shared_values conflicts/valid_objects feed findings "
     "pool_selection preferences_beside_frrk8s relations",
     "ovnk": "advertiser_annotations attached_networks changed_objects egress_ips errors evpn "
-    "generate_node generated_text managed_bgp node_next_hops node_prefixes other_writer "
+    "generated_text managed_bgp node_next_hops node_prefixes other_writer "
     "parsed_annotation results stored_objects vteps",
 }
 """The other files of each dialect: none of them is a role that several dialects have."""
@@ -137,14 +137,74 @@ def test_options_dialects_and_route_sources_are_in_files_of_their_names(name: st
                 assert role == "route_sources", value
 
 
+def functions(name: str) -> Iterator[tuple[Path, str, ast.FunctionDef]]:
+    """Yield the functions of a dialect with their file, and the name of its role."""
+    room = ROOT / "reconcilers" / name
+    for path in sorted(room.rglob("*.py")):
+        names = path.relative_to(room).with_suffix("").parts
+        role = next((part for part in names if part in ROLES), names[-1])
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                yield path, role, node
+
+
+def takes(function: ast.FunctionDef, name: str) -> bool:
+    """True if an argument's type has this name in it."""
+    arguments = function.args
+    return any(
+        argument.annotation is not None
+        and re.search(rf"\b{name}\b", ast.unparse(argument.annotation))
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "roles"),
+    [
+        ("Secret", {"passwords", "compile_node"}),
+        ("EndpointSlice", {"services", "route_sources", "service_statuses"}),
+    ],
+)
+@pytest.mark.parametrize("name", DIALECT_NAMES)
+def test_secrets_and_endpoints_are_read_in_the_files_of_their_roles(
+    name: str, type_: str, roles: set[str]
+) -> None:
+    readers = {
+        (path.name, role)
+        for path, role, node in functions(name)
+        if takes(node, type_) and node.name != "__init__"
+    }
+    assert {file for file, role in readers if role not in roles} == set()
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in DIALECTS if entry.feeds])
+def test_objects_of_the_fed_api_are_made_in_the_translation(name: str) -> None:
+    """`compile_node` may read what the operator has written of them."""
+    makers = {
+        role
+        for _, role, node in functions(name)
+        if node.returns is not None and "FRRConfiguration" in ast.unparse(node.returns)
+    }
+    assert "translation" in makers
+    assert makers <= {"translation", "compile_node"}
+
+
+@pytest.mark.parametrize("name", DIALECT_NAMES)
+def test_rules_of_route_sets_are_in_the_file_of_route_sets(name: str) -> None:
+    for role, module in modules(name):
+        for value in own_classes(module):
+            if value.__name__.endswith(("Rules", "RouteSet", "RouteSets")):
+                assert role == "route_sets", value
+
+
 def test_candidates_are_named_by_what_selects_them() -> None:
     """`Candidate` is what all of them have in common; no two dialects have one of a name."""
     names = [
         value.__name__
         for dialect in DIALECT_NAMES
         for role, module in modules(dialect)
-        if role == "candidates"
         for value in own_classes(module)
+        if role == "candidates" or value.__name__.endswith("Candidate")
     ]
     assert names
     assert len({"Candidate", *names}) == 1 + len(names)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from reconcilers.dialect import Contributed, Rejected
-from reconcilers.metallb.advertisement_rules import Withheld, node_rules, peer_rules
 from reconcilers.metallb.node_facts import EXCLUDE_LABEL, excluded_node
+from reconcilers.metallb.route_sets import Withheld, node_rules, peer_rules
 from reconcilers.metallb.services import ServiceState, contributions, decide, service_state
 from resources.core.kinds import ENDPOINT_SLICE, NODE, SERVICE
 from speaker.nlri import prefix_to_text

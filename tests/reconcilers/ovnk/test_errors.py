@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reconcilers.model import ObjectRef
-from reconcilers.ovnk import attached_networks, generate_node
+from reconcilers.ovnk import attached_networks, translation
 from resources.ovnk.cni import CniConfig, parse_cni
 from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
@@ -376,8 +376,8 @@ def test_a_defect_is_visible_and_stops_no_other_object(monkeypatch: pytest.Monke
             raise RuntimeError("a defect")
         return whole(what, *arguments, **keywords)
 
-    whole = generate_node.generate
-    monkeypatch.setattr(generate_node, "generate", generate)
+    whole = translation.generate
+    monkeypatch.setattr(translation, "generate", generate)
     cluster = Cluster(W1, source(), advertisements("broken"), advertisements("north"))
     assert cluster.condition("broken").reason == "InternalError"
     assert cluster.condition("north").reason == "Accepted"

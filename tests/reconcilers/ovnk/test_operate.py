@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconcilers.ovnk import generate_node
+from reconcilers.ovnk import translation
 from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
@@ -242,8 +242,8 @@ def test_a_change_of_one_node_generates_its_objects_alone(monkeypatch: pytest.Mo
         generated.append(row.metadata.name)
         return whole(what, row, *arguments, typed=typed)
 
-    whole = generate_node.generate
-    monkeypatch.setattr(generate_node, "generate", generate)
+    whole = translation.generate
+    monkeypatch.setattr(translation, "generate", generate)
     nodes = [node(f"w{i}", {"default": [f"10.180.{2 * i}.0/23"]}) for i in range(100)]
     cluster = Cluster(*nodes, source(), advertisements("a"), advertisements("b"))
     cluster.write()

@@ -1,4 +1,4 @@
-"""Advertisements of a node to its peers: pools and BGPAdvertisements as rules of route sets. Pure."""
+"""The rules of route sets: the pools and BGPAdvertisements of a node, for each of its peers. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generates the FRRConfigurations of a node: of each source, what the node adds to its routers. Pure.
+"""Translates RouteAdvertisements to FRRConfigurations of a node: one of each selected source. Pure.
 
 A router of the target VRF is copied, with the prefixes of the node in place of its own; its neighbours
 keep their settings, and are advertised the prefixes of their family.
