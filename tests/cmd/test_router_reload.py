@@ -124,6 +124,7 @@ def test_a_setting_that_only_a_start_applies_is_named(
         task = asyncio.create_task(program)
         shown = ""
         while "reloaded" not in shown:
+            assert not task.done()
             await asyncio.sleep(0.01)
             shown += capsys.readouterr().err
         task.cancel()
@@ -187,6 +188,7 @@ def test_many_prefixes_change_in_several_turns_of_the_loop(
         note()
         shown = ""
         while "reloaded" not in shown:
+            assert not task.done()
             await asyncio.sleep(0.01)
             shown += capsys.readouterr().err
         done.append(None)
@@ -226,7 +228,7 @@ def test_files_are_compared_outside_of_the_loop(
             hangup,
             path,
             before,
-            cast("Any", SimpleNamespace(configured=lambda _: None)),
+            cast("Any", SimpleNamespace(configured=lambda _: None, log=RouterLog())),
             lambda before, after, changes: steps(
                 cast("Any", speaker), before, after, changes, lambda _: None, lambda peer: peer
             ),
@@ -234,6 +236,7 @@ def test_files_are_compared_outside_of_the_loop(
         task = asyncio.create_task(program)
         shown = ""
         while "reloaded" not in shown:
+            assert not task.done()
             await asyncio.sleep(0.01)
             shown += capsys.readouterr().err
         task.cancel()

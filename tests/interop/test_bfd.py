@@ -256,7 +256,7 @@ def test_a_lost_path_ends_bgp_within_the_detection_time_and_50_ms_by_the_routers
 def test_an_agent_that_is_killed_bounces_nothing(need_router: NeedRouter, tmp_path: Path) -> None:
     """With graceful restart: its BFD goes on, its routes stay. BIRD's BFD depends on its BGP.
 
-    BIRD would notice a silence of 0.3 s: both ends of BFD are real-time programs, and the agent is none.
+    BIRD would notice a silence of 0.3 s. Both ends of BFD are real-time programs, the agent is none.
     Where that is not permitted, a busy machine is silent for longer, and BIRD's detection time is 2 s.
     """
     need_router("bird")
