@@ -182,9 +182,9 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     ),
     (
         "survivor: --limit 0 is refused",
-        "cmd/waggle/output.py",
-        "not text.isdigit() or not int(text):",
-        "not text.isdigit():",
+        "cells/arguments.py",
+        "not text.isascii() or not text.isdigit() or not int(text):",
+        "not text.isascii() or not text.isdigit():",
         "tests/cmd/test_history_command.py",
     ),
     (
