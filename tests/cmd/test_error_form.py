@@ -199,12 +199,6 @@ def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
     assert done.stderr == "waggle check: .: there is no such file or directory\n"
 
 
-def test_an_empty_variable_of_the_socket_is_the_default(tmp_path: Path) -> None:
-    done = run(["waggle", "peers"], tmp_path, WAGGLE_API_SOCKET="")
-    assert "/agent.sock" in done.stderr
-    assert done.returncode == 1
-
-
 def test_manifests_in_a_folder_called_resources_are_rendered(tmp_path: Path) -> None:
     (tmp_path / "resources").mkdir()
     (tmp_path / "resources" / "__init__.py").write_text("")

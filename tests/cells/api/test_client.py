@@ -172,6 +172,8 @@ def test_the_socket_is_that_of_the_environment_or_of_the_user(
     monkeypatch.delenv("WAGGLE_API_SOCKET")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert default_socket() == Path("/run/waggle/agent.sock")
+    monkeypatch.setenv("WAGGLE_API_SOCKET", "")
+    assert default_socket() == Path("/run/waggle/agent.sock")
 
 
 @pytest.mark.parametrize(
