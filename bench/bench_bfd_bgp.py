@@ -198,13 +198,13 @@ def main() -> None:
     stand_for_another_machine()
     lasts: list[float] = []
     for number in range(args.rounds):
-        found = measure(Setup(args.sessions, args.interval))
-        lasts.append(found[-1].by)
+        ends = measure(Setup(args.sessions, args.interval))
+        lasts.append(ends[-1].by)
         print(
-            f"round {number + 1}: first {found[0].by:.1f}, "
-            f"median {statistics.median(each.by for each in found):.1f}, "
-            f"last {found[-1].by:.1f} ms after its detection time "
-            f"(at most {max(each.most for each in found):.1f})",
+            f"round {number + 1}: first {ends[0].by:.1f}, "
+            f"median {statistics.median(each.by for each in ends):.1f}, "
+            f"last {ends[-1].by:.1f} ms after its detection time "
+            f"(at most {max(each.most for each in ends):.1f})",
             flush=True,
         )
     last = statistics.median(lasts)
