@@ -69,6 +69,25 @@ READ_WITH: Final[Mapping[str, frozenset[str]]] = {
     "health": frozenset({"health"}),
 }
 """The revisions with which it is read again."""
+VIEW_SECONDS: Final[Mapping[str, float]] = {"routes": 20.0, "explain": 60.0}
+"""Of a view that costs much: after `VIEW_BURST` readings one in so many seconds."""
+VIEW_BURST = 5
+
+
+class Allowance:
+    """When a view may be read again."""
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._next = float("-inf")
+
+    def pause(self, now: float) -> float:
+        """Return the seconds until it may be read; 0 takes a reading."""
+        at = max(self._next, now - (VIEW_BURST - 1) * self._period)
+        if at > now:
+            return at - now
+        self._next = at + self._period
+        return 0
 
 
 class Cost(NamedTuple):
@@ -115,6 +134,8 @@ def one_page(view: str = "changes") -> Iterator[Counter[str]]:
     def follow() -> None:
         before: dict[str, int] = {}
         head_at = process_at = float("-inf")
+        allowance = Allowance(VIEW_SECONDS.get(view, 0))
+        waits = False
         while line := answer.readline():
             if not line.startswith(b"data: "):
                 continue
@@ -128,8 +149,10 @@ def one_page(view: str = "changes") -> Iterator[Counter[str]]:
                 head_at = now
                 read("head", HEAD)
             # The head has the sessions.
-            if READ_WITH[view] & differing and not (head and view == "sessions"):
-                read(view, VIEWS[view])
+            if (waits or READ_WITH[view] & differing) and not (head and view == "sessions"):
+                waits = not head and allowance.pause(now) > 0
+                if not waits:
+                    read(view, VIEWS[view])
             if head:
                 continue
             if now - process_at > PROCESS_SECONDS:

@@ -67,3 +67,14 @@ def test_a_view_has_the_limits_and_the_table_of_the_script() -> None:
 def test_the_periods_are_the_same() -> None:
     assert constant("PROCESS_PERIOD") == bench_page.PROCESS_SECONDS * 1000
     assert constant("HEAD_PERIOD") == bench_page.HEAD_SECONDS * 1000
+    (periods,) = re.findall(r"VIEW_PERIODS = {(.*?)}", SCRIPT)
+    of_script = {view: int(ms) for view, ms in re.findall(r"(\w+): (\d+)", periods)}
+    assert of_script == {view: s * 1000 for view, s in bench_page.VIEW_SECONDS.items()}
+    assert constant("VIEW_BURST") == bench_page.VIEW_BURST
+
+
+def test_a_view_is_read_as_often_as_its_allowance_has_it() -> None:
+    allowance = bench_page.Allowance(60)
+    taken = [now for now in range(0, 360, 8) if allowance.pause(now) == 0]
+    assert taken == [0, 8, 16, 24, 32, 64, 120, 184, 240, 304]
+    assert allowance.pause(10_000) == 0

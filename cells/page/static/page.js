@@ -12,9 +12,12 @@
     sessions: ["state", "routes"], routes: ["routes"], explain: ["state", "routes", "history"],
     changes: ["history"], health: ["health"],
   };
+  // A reading of these views costs an agent as much as several changes: where changes go on, five are read
+  // as they come, and then one in so many ms.
+  const VIEW_PERIODS = { routes: 20000, explain: 60000 }, VIEW_BURST = 5;
   const ALL = { head: true, process: true, view: true };
   const state = { view: "sessions", sessions: [], nodes: new Set(), newest: new Map(), revisions: {}, ready: false,
-    errors: { head: [], process: [], view: [] } };
+    next: {}, errors: { head: [], process: [], view: [] } };
   const NONE = "\u2013";
 
   async function read(path, query = {}) {
@@ -386,9 +389,23 @@
     timers[name] ??= setTimeout(() => { timers[name] = null; refresh(parts()); }, period);
   }
 
+  // How many ms a view has to wait until changes have it read again.
+  function pause(view) {
+    const period = VIEW_PERIODS[view] ?? 0, now = Date.now();
+    const next = Math.max(state.next[view] ?? 0, now - (VIEW_BURST - 1) * period);
+    if (next > now) { return next - now; }
+    state.next[view] = next + period;
+    return 0;
+  }
+
   function changed(revisions) {
     const parts = outdated(revisions);
     if (document.hidden) { state.stale = true; return; }
+    const wait = parts.view && !parts.head ? pause(state.view) : 0;
+    if (wait) {
+      parts.view = false;
+      later("view", () => ({ view: !pause(state.view) }), wait);
+    }
     if (parts.head || parts.view) { refresh(parts); }
     if (parts.head) { return; }
     later("process", () => ({ process: true, view: state.view === "sessions" }), PROCESS_PERIOD);

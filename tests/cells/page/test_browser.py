@@ -318,25 +318,26 @@ def followed(
 ) -> Iterator[list[str]]:
     """Open a view and send events; yields the paths that are read after each."""
     tab.page.add_init_script(
-        "window.heard = 0;"
+        "window.heard = 0; window.asked = []; const read = window.fetch;"
+        "window.fetch = (url, ...more) => {"
+        " window.asked.push(String(url)); return read(url, ...more); };"
         "window.EventSource = class extends EventSource { constructor(url) { super(url);"
         " this.addEventListener('message', () => { window.heard += 1; }); } };"
     )
     tab.open(view)
-    asked: list[str] = []
 
-    def wait_for(heard: int) -> None:
+    def read_until(heard: int) -> list[str]:
         tab.page.wait_for_function(
             f"() => window.heard === {heard} && document.body.ariaBusy === 'false'"
         )
+        # Noted in the page: the browser's own messages of requests may come behind that of the wait.
+        urls = tab.page.evaluate("() => window.asked.splice(0)")
+        return [re.sub(r"\?.*", "", url.partition("/v1/")[2]) for url in urls]
 
-    wait_for(1)
-    tab.page.on("request", lambda request: asked.append(request.url))
+    read_until(1)
     for number, revisions in enumerate(events, 2):
         served.change(**revisions)
-        wait_for(number)
-        yield [re.sub(r"\?.*", "", url.partition("/v1/")[2]) for url in asked]
-        asked.clear()
+        yield read_until(number)
 
 
 def test_an_event_has_the_page_read_the_parts_whose_revision_differs(
@@ -405,6 +406,28 @@ def test_after_a_change_the_process_is_read_in_half_a_minute_and_the_head_in_two
         assert read_after(1) == ["process", "peer-counts"]
         assert read_after(89) == []
         assert read_after(1) == ["status", "process"]
+        assert tab.reported == []
+
+
+def test_a_view_that_costs_much_is_read_five_times_and_then_once_in_its_period(
+    browser: Any,  # noqa: ANN401
+) -> None:
+    """A single change shows at once; where routes change all the time, routes are 20 s old."""
+    with page(resources()) as served:
+        tab = Tab(browser, served)
+        tab.page.clock.install(time=NOW)
+        tab.page.clock.pause_at(NOW)
+        events = [{"state": 1, "routes": number} for number in range(1, 9)]
+        read = [*followed(tab, served, "routes", events)]
+        # The first event has the whole page read.
+        assert read == [["status", "process", "routes"], *[["routes"]] * 5, [], []]
+        tab.page.evaluate("() => window.asked.splice(0)")
+        tab.page.clock.run_for(19_000)
+        assert tab.page.evaluate("() => window.asked") == []
+        tab.page.clock.run_for(1_000)
+        tab.page.wait_for_function("() => document.body.ariaBusy === 'false'")
+        urls = tab.page.evaluate("() => window.asked.splice(0)")
+        assert [re.sub(r"\?.*", "", url.partition("/v1/")[2]) for url in urls] == ["routes"]
         assert tab.reported == []
 
 
