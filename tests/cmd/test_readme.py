@@ -85,8 +85,12 @@ def test_look_around_works_line_by_line(folder: Path) -> None:
     shown = {}
     try:
         for line in block("Look around"):
-            status, shown[line.split("#")[0].strip()] = shell.type(line)
-            assert status == 0, (line, shown)
+            name = line.split("#")[0].strip()
+            status, shown[name] = shell.type(line)
+            if name == "waggle status" and status == 1:
+                # Of a busy machine the event loop is blocked for a moment, and health shows it.
+                status, shown[name] = shell.type("sleep 10; waggle status")
+            assert status == 0, shown[name]
     finally:
         shell.type("waggle demo --stop")
         shell.close()
