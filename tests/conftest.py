@@ -49,8 +49,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Write the interop matrix after a run that has tried all of it."""
     os.environ["PAGER"] = "cat"  # a pager of a terminal waits for a person
     # pytest-xdist: the process that hears of all tests, not a process that runs some of them.
-    if not hasattr(config, "workerinput"):
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
         config.pluginmanager.register(InteropPage())
+    elif getattr(config.option, "loadgroup", False):
+        workers.give_way(worker["workerid"], worker["workercount"])
 
 
 @pytest.hookimpl(tryfirst=True)

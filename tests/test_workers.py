@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from xdist.remote import Producer
 
-from tests.support.workers import AHEAD, SideBySide, in_order
+from tests.support.workers import AHEAD, NICENESS, SideBySide, give_way, in_order
 
 
 @dataclass
@@ -192,3 +192,15 @@ def test_the_tests_of_a_worker_that_dies_are_given_to_others() -> None:
     assert run.schedule.remove_node(cast("Any", dead)) == COMPUTING[1]
     run.run(SECONDS)
     assert sorted(i for worker in run.workers for i in worker.ran) == [*range(len(QUEUE))]
+
+
+def test_workers_that_compute_leave_the_processors_to_the_programs_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    lowered: list[int] = []
+    monkeypatch.setattr(os, "nice", lowered.append)
+    for worker, niceness in (("gw0", []), ("gw1", []), ("gw2", [NICENESS]), ("gw3", [NICENESS])):
+        give_way(worker, 4)
+        assert lowered == niceness
+        lowered.clear()

@@ -31,6 +31,8 @@ FLOWING_FACTOR: Final = 6
 NOT_FOUND_STATUSES: Final = (126, 127)
 """Exit statuses of a shell and a container runtime without the command."""
 USAGE_STATUS: Final = 2
+CLOSE_SECONDS: Final = 5.0
+"""For the end of all requests: a busy machine needs a while."""
 
 T = TypeVar("T")
 
@@ -51,9 +53,9 @@ class ClusterLoop:
     def __exit__(self, *_: object) -> None:
         """Close the connection and end the thread."""
         with suppress(TimeoutError):
-            self.run(self._close(), 2.0)
+            self.run(self._close(), CLOSE_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(2.0)
+        self._thread.join(CLOSE_SECONDS)
         if not self._thread.is_alive():
             # A connection that was aborted in the last turn is closed in the next one.
             self._loop.run_until_complete(asyncio.sleep(0))

@@ -25,6 +25,8 @@ BUILT: Final = ("helm", "jaeger", "gobgp")
 AHEAD: Final = 16
 """So many quick tests a worker that computes gets at once: the way to it takes as long as they do."""
 QUICK_SECONDS: Final = 0.1
+NICENESS: Final = 10
+"""A tenth of the weight of an ordinary program."""
 
 
 class Marked(Protocol):
@@ -62,6 +64,20 @@ def in_order(items: Sequence[T]) -> list[T]:
 
     front = sorted((item for item in items if waits(item)), key=place)
     return [*front, *(item for item in reversed(items) if not waits(item))]
+
+
+def computes(worker: str, count: int) -> bool:
+    """Return whether a worker (``gw0``), of so many, takes tests that compute: one a processor."""
+    return int(worker.removeprefix("gw")) >= max(1, count - len(os.sched_getaffinity(0)))
+
+
+def give_way(worker: str, count: int) -> None:
+    """Have a worker that computes leave the processors to the programs of the others' tests.
+
+    These have times to keep, and two processors are always busy.
+    """
+    if computes(worker, count):
+        os.nice(NICENESS)
 
 
 class SideBySide(LoadGroupScheduling):
@@ -117,5 +133,4 @@ class SideBySide(LoadGroupScheduling):
         return (4, more) if more > 1 and node in self._quick and self._computes(node) else (2, 1)
 
     def _computes(self, node: WorkerController) -> bool:
-        number = int(node.gateway.id.removeprefix("gw"))
-        return number >= max(1, self.numnodes - len(os.sched_getaffinity(0)))
+        return computes(node.gateway.id, self.numnodes)
