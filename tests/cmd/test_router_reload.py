@@ -22,7 +22,7 @@ from waggle.commands.router.reload import (
     changes_between,
     steps,
 )
-from waggle.router_config import load
+from waggle.router_config import Config, load
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\n"
 ROUTES = "originate: [10.1.0.0/16, 10.2.0.0/16]\n"
@@ -141,6 +141,30 @@ def test_a_setting_that_only_a_start_applies_is_named(
     assert "next start" not in asyncio.run(reload(BEFORE))
 
 
+async def reloaded(
+    path: Path, before: Config, speaker: EngineSpeaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Have the program reload a file, until it has reported it."""
+    hangup = asyncio.Event()
+    hangup.set()
+    program: Any = _reload_at(
+        hangup,
+        path,
+        before,
+        cast("Any", SimpleNamespace(configured=lambda _: None, log=RouterLog())),
+        lambda before, after, changes: steps(
+            cast("Any", speaker), before, after, changes, lambda _: None, lambda peer: peer
+        ),
+    )
+    task = asyncio.create_task(program)
+    shown = ""
+    while "reloaded" not in shown:
+        assert not task.done()
+        await asyncio.sleep(0.01)
+        shown += capsys.readouterr().err
+    task.cancel()
+
+
 def test_many_prefixes_change_in_several_turns_of_the_loop(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,26 +197,9 @@ def test_many_prefixes_change_in_several_turns_of_the_loop(
     done: list[object] = []
 
     async def scenario() -> None:
-        hangup = asyncio.Event()
-        hangup.set()
-        program: Any = _reload_at(
-            hangup,
-            path,
-            before,
-            cast("Any", SimpleNamespace(configured=lambda _: None, log=RouterLog())),
-            lambda before, after, changes: steps(
-                cast("Any", speaker), before, after, changes, lambda _: None, lambda peer: peer
-            ),
-        )
-        task = asyncio.create_task(program)
         note()
-        shown = ""
-        while "reloaded" not in shown:
-            assert not task.done()
-            await asyncio.sleep(0.01)
-            shown += capsys.readouterr().err
+        await reloaded(path, before, speaker, capsys)
         done.append(None)
-        task.cancel()
 
     asyncio.run(scenario())
     # With the withdrawal, one more than three slices.
@@ -221,27 +228,7 @@ def test_files_are_compared_outside_of_the_loop(
     compare = reload.peer_changes
     monkeypatch.setattr(reload, "peer_changes", noted)
 
-    async def scenario() -> None:
-        hangup = asyncio.Event()
-        hangup.set()
-        program: Any = _reload_at(
-            hangup,
-            path,
-            before,
-            cast("Any", SimpleNamespace(configured=lambda _: None, log=RouterLog())),
-            lambda before, after, changes: steps(
-                cast("Any", speaker), before, after, changes, lambda _: None, lambda peer: peer
-            ),
-        )
-        task = asyncio.create_task(program)
-        shown = ""
-        while "reloaded" not in shown:
-            assert not task.done()
-            await asyncio.sleep(0.01)
-            shown += capsys.readouterr().err
-        task.cancel()
-
-    asyncio.run(scenario())
+    asyncio.run(reloaded(path, before, speaker, capsys))
     assert [call[0] for call in speaker.take()] == ["set_instance", "remove_peer"]
     (thread,) = threads
     assert thread is not threading.main_thread()

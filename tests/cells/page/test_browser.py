@@ -318,9 +318,9 @@ def followed(
 ) -> Iterator[list[str]]:
     """Open a view and send events; yields the paths that are read after each."""
     tab.page.add_init_script(
-        "window.heard = 0; window.asked = []; const read = window.fetch;"
+        "window.heard = 0; window.requested = []; const read = window.fetch;"
         "window.fetch = (url, ...more) => {"
-        " window.asked.push(String(url)); return read(url, ...more); };"
+        " window.requested.push(String(url)); return read(url, ...more); };"
         "window.EventSource = class extends EventSource { constructor(url) { super(url);"
         " this.addEventListener('message', () => { window.heard += 1; }); } };"
     )
@@ -331,7 +331,7 @@ def followed(
             f"() => window.heard === {heard} && document.body.ariaBusy === 'false'"
         )
         # Noted in the page: the browser's own messages of requests may come behind that of the wait.
-        urls = tab.page.evaluate("() => window.asked.splice(0)")
+        urls = tab.page.evaluate("() => window.requested.splice(0)")
         return [re.sub(r"\?.*", "", url.partition("/v1/")[2]) for url in urls]
 
     read_until(1)
@@ -421,12 +421,12 @@ def test_a_view_that_costs_much_is_read_five_times_and_then_once_in_its_period(
         read = [*followed(tab, served, "routes", events)]
         # The first event has the whole page read.
         assert read == [["status", "process", "routes"], *[["routes"]] * 5, [], []]
-        tab.page.evaluate("() => window.asked.splice(0)")
+        tab.page.evaluate("() => window.requested.splice(0)")
         tab.page.clock.run_for(19_000)
-        assert tab.page.evaluate("() => window.asked") == []
+        assert tab.page.evaluate("() => window.requested") == []
         tab.page.clock.run_for(1_000)
         tab.page.wait_for_function("() => document.body.ariaBusy === 'false'")
-        urls = tab.page.evaluate("() => window.asked.splice(0)")
+        urls = tab.page.evaluate("() => window.requested.splice(0)")
         assert [re.sub(r"\?.*", "", url.partition("/v1/")[2]) for url in urls] == ["routes"]
         assert tab.reported == []
 

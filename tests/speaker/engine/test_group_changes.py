@@ -22,7 +22,7 @@ from speaker.iana import IPV4_UNICAST
 from speaker.peer.actions import Write
 from speaker.recording import Player
 from speaker.rib import adj_out_add_path, exported_routes, group_change, update_group
-from tests.speaker.engine.small_steps import set_small_steps
+from tests.speaker.engine.small_steps import BEGIN, END, config, set_small_steps
 from tests.speaker.network import INSTANCE, Host, Network
 
 HUB = "10.0.0.1"
@@ -42,17 +42,11 @@ SETTINGS: list[dict[str, Any]] = [
     {"export": "set", "route_set": "one"},
     {"export": "set", "route_set": "two"},
 ]
-BEGIN, END = (b"\xff" * 16 + bytes.fromhex(f"0017 05 0001 {kind} 01") for kind in ("01", "02"))
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     set_small_steps(monkeypatch)
-
-
-def config(name: str, address: str, asn: int, **options: Any) -> PeerConfig:  # noqa: ANN401
-    values: dict[str, Any] = {"import_": "all", "export": "all", **options}
-    return PeerConfig(name=name, address=address, peer_asn=asn, **values)
 
 
 class Lab:

@@ -8,27 +8,20 @@ from typing import Any
 
 import pytest
 
-from speaker.api import PeerConfig, RouteAttributes
+from speaker.api import RouteAttributes
 from speaker.iana import IPV4_UNICAST
 from speaker.rib import update_group
-from tests.speaker.engine.small_steps import set_small_steps
+from tests.speaker.engine.small_steps import BEGIN, END, config, set_small_steps
 from tests.speaker.network import INSTANCE, Host, Network
 
 HUB = "10.0.0.1"
 END_OF_RIB = b"\xff" * 16 + b"\x00\x17\x02" + bytes(4)
-BEGIN, END = (b"\xff" * 16 + bytes.fromhex(f"0017 05 0001 {kind} 01") for kind in ("01", "02"))
-"""ROUTE-REFRESHes of IPv4 unicast that delimit an answer (RFC 7313)."""
 PREFIXES = [f"10.{n}.0.0/16" for n in range(120)]
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     set_small_steps(monkeypatch)
-
-
-def config(name: str, address: str, asn: int, **options: Any) -> PeerConfig:  # noqa: ANN401
-    values: dict[str, Any] = {"import_": "all", "export": "all", **options}
-    return PeerConfig(name=name, address=address, peer_asn=asn, **values)
 
 
 class Lab:
