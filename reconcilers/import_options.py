@@ -19,9 +19,7 @@ TEXT: Final = (
 )
 LABEL: Final = "Import"
 """The name of such a rule, of which no object is the origin."""
-_RULE: Final = re.compile(
-    r"(?P<prefix>\S+)(?:\s+ge\s+(?P<ge>\d{1,3}))?(?:\s+le\s+(?P<le>\d{1,3}))?"
-)
+_RULE: Final = r"(?P<prefix>\S+)(?:\s+ge\s+(?P<ge>\d{1,3}))?(?:\s+le\s+(?P<le>\d{1,3}))?"
 
 
 class ImportOptions:
@@ -60,7 +58,7 @@ def rules(texts: Iterable[str]) -> tuple[PrefixRule, ...]:
 
     permitted: dict[PrefixRule, None] = {}
     for text in given:
-        match = _RULE.fullmatch(text)
+        match = re.fullmatch(_RULE, text)
         if match is None:
             raise ValueError(
                 f"{text!r} is not a prefix such as 10.0.0.0/8, or 10.0.0.0/8 ge 16 le 24"

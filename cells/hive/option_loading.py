@@ -29,9 +29,7 @@ ENABLE_ENV, DISABLE_ENV = "WAGGLE_ENABLE_CELL", "WAGGLE_DISABLE_CELL"
 PURE_ENV = "WAGGLE_PURE"
 """Chooses the form of the speaker's prefix tables, which are imported before any option is read."""
 
-_SERVICE_LINK = re.compile(
-    r"^WAGGLE_\w*?(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)$"
-)
+_SERVICE_LINK = r"^WAGGLE_\w*?(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)$"
 """Variables that Kubernetes sets in every container for a Service named waggle..."""
 
 
@@ -198,7 +196,7 @@ def _sections(
 def _check_env(settings: Sequence[Setting], env: Mapping[str, str]) -> None:
     known = [item.env for item in settings] + [CONFIG_ENV, ENABLE_ENV, DISABLE_ENV, PURE_ENV]
     for name in env:
-        if name.startswith(ENV_PREFIX) and name not in known and not _SERVICE_LINK.match(name):
+        if name.startswith(ENV_PREFIX) and name not in known and not re.match(_SERVICE_LINK, name):
             raise SettingError("", name, "unknown variable" + suggestion(name, known))
 
 

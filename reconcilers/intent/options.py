@@ -6,7 +6,6 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
-from resources.addresses import canonical_prefix
 from resources.option_declarations import InvalidOption, Options, setting
 
 Drain: TypeAlias = Literal["off", "withdraw", "deprefer"]
@@ -173,11 +172,20 @@ class IntentOptions(Options, frozen=True):
             ("--advertise-permit", self.advertise_permit),
             ("--service-cidr", self.service_cidr),
         ):
-            for text in texts:
-                try:
-                    canonical_prefix(text)
-                except ValueError as error:
-                    raise InvalidOption(flag, str(error)) from None
+            _check_prefixes(flag, texts)
+
+
+def _check_prefixes(flag: str, texts: tuple[str, ...]) -> None:
+    """Check the prefixes of an option. Raises `InvalidOption`."""
+    if not texts:
+        return
+    from resources.addresses import canonical_prefix  # --help needs none of it
+
+    for text in texts:
+        try:
+            canonical_prefix(text)
+        except ValueError as error:
+            raise InvalidOption(flag, str(error)) from None
 
 
 def _peer_limit(text: str) -> tuple[str, int]:

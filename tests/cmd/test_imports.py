@@ -31,10 +31,6 @@ OF_FLAGS = {
     "cells.hive.option_loading",
     "cells.operator.cells",
     "cells.options",
-    *(
-        f"cells.options.{name}"
-        for name in ("bgp", "observability", "operator", "serving", "sources")
-    ),
     "cells.safe_text",
     "cells.version",
     "cells.lean_imports",
@@ -44,10 +40,6 @@ OF_FLAGS = {
     "reconcilers.bfd",
     "reconcilers.bfd.options",
     "reconcilers.kernel.options",
-    "resources.addresses",
-    "resources.decimal_numbers",
-    "resources.enumeration",
-    "resources.errors",
     "resources.option_declarations",
     "resources.option_spelling",
     *(f"cells.dialects.{entry.name}" for entry in OF_AGENT),
