@@ -1,22 +1,24 @@
 """P3 of two routers side by side: another checkout and this one, a change of each in turn.
 
 A feeder announces and withdraws one prefix of a router, with 10,000 present and a pause before each
-change, until ten peers have received it, as in `bench.speed`; then it is the other router's turn. A
-busy machine slows both alike, and its speed drifts by more than what two versions differ by: one after
-the other they cannot be compared that closely. Two processes of one program differ by a few hundredths,
-by where their memory lies: all are started again several times, and the median of the ratios is
-printed, with the ratio of two routers of this checkout beside it.
+change, until ten peers have received it, as in `bench.speed`; then it is the other router's turn. With
+``--own`` the router originates the prefix itself, for a request to its local API. A busy machine slows
+both alike, and its speed drifts by more than what two versions differ by: one after the other they
+cannot be compared that closely. Two processes of one program differ by a few hundredths, by where their
+memory lies: all are started again several times, and the median of the ratios is printed, with the
+ratio of two routers of this checkout beside it.
 
 The processor time decides. The time is that of reading with this program, which needs longer than the
 tester of `bench.speed`.
 
-``python -m bench.bench_change CHECKOUT [--pure] [--restarts N] [--changes N] [--limit LIMIT]``
+``python -m bench.bench_change CHECKOUT [--own] [--pure] [--restarts N] [--changes N] [--limit LIMIT]``
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ipaddress
 import json
 import os
 import random
@@ -54,6 +56,8 @@ class Program(NamedTuple):
     command: Sequence[str | Path]
     directory: Path = ROOT
     environment: Mapping[str, str] = {}
+    has_http: bool = True
+    """Whether its local API is HTTP; before, a request was a line of JSON."""
 
 
 class Figures(NamedTuple):
@@ -68,13 +72,92 @@ def of_checkout(root: Path, *, pure: bool) -> Program:
     environment = {"PYTHONPATH": f"{root}:{root / 'cmd'}"}
     if pure and (root / "speaker/rib/prefix_table").is_dir():
         environment["WAGGLE_PURE"] = "1"  # an earlier version refuses an unknown variable
-    return Program([root / ".venv/bin/python", "-m", "waggle"], root, environment)
+    command = (root / ".venv/bin/python", "-m", "waggle")
+    return Program(command, root, environment, (root / "cells/serve/direct_actions.py").exists())
+
+
+class Feeder:
+    """Announces and withdraws the prefix as a peer of the router does."""
+
+    def __init__(self, session: socket.socket, attributes: bytes) -> None:
+        self._session = session
+        nlri = b"\x20" + streams.PING_PREFIX.to_bytes(4, "big")
+        self._messages = (
+            streams.update(b"", attributes, nlri),
+            streams.update(nlri, b"", b""),
+        )
+
+    def send(self, step: int) -> None:
+        """Send a change."""
+        self._session.sendall(self._messages[step % 2])
+
+    def finish(self) -> None:
+        """Nothing is answered."""
+
+
+class LocalApi:
+    """Announces and withdraws the prefix by requests to the local API of the router."""
+
+    def __init__(self, path: Path, *, has_http: bool) -> None:
+        prefixes = [f"{ipaddress.IPv4Address(streams.PING_PREFIX)}/32"]
+        actions = ("announce", "withdraw")
+        self._accepted = b'{"ok":true' if not has_http else b"HTTP/1.1 200 "
+        if has_http:
+            body = json.dumps({"prefixes": prefixes}).encode()
+            head = "POST /v1/{} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n"
+            self._requests = [head.format(name, len(body)).encode() + body for name in actions]
+        else:
+            self._requests = [
+                json.dumps({"op": name, "prefixes": prefixes}).encode() + b"\n" for name in actions
+            ]
+        if has_http:
+            # The router imports its server for the first client, and has it before the first change.
+            self._connect(path)
+            self._session.sendall(b"GET /v1/peers?refused=at-once HTTP/1.1\r\nHost: x\r\n\r\n")
+            self._answer()
+            self.close()
+        self._connect(path)
+
+    def _connect(self, path: Path) -> None:
+        """Connect. Raises TimeoutError without a router."""
+        self._session = socket.socket(socket.AF_UNIX)
+        self._session.settimeout(SECONDS)
+        deadline = time.monotonic() + SECONDS
+        while True:
+            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+                return self._session.connect(str(path))
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no local API at {path}")
+            time.sleep(0.1)
+
+    def _answer(self) -> bytes:
+        answer = b""
+        while not answer.rstrip().endswith(b"}"):
+            part = self._session.recv(4096)
+            if not part:
+                raise ConnectionResetError("the router has closed the connection of its local API")
+            answer += part
+        return answer
+
+    def send(self, step: int) -> None:
+        """Send a change."""
+        self._session.sendall(self._requests[step % 2])
+
+    def finish(self) -> None:
+        """Read the answer. Raises RuntimeError for one of a request that is refused."""
+        answer = self._answer()
+        if not answer.replace(b" ", b"").startswith(self._accepted.replace(b" ", b"")):
+            raise RuntimeError(f"the router refused a change: {answer!r}")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._session.close()
 
 
 class Router:
     """A router with Established sessions of one feeder and ten peers that read."""
 
-    def __init__(self, pid: int, number: int, port: int) -> None:
+    def __init__(self, pid: int, number: int, port: int, api: LocalApi | None = None) -> None:
         self._pid = pid
         self._port = port
         self._selector = selectors.DefaultSelector()
@@ -86,11 +169,7 @@ class Router:
             self._selector.register(session, selectors.EVENT_READ, bytearray())
         attributes = streams.attributes([65002], f"127.78.{number}.2")
         self._fill(attributes)
-        nlri = b"\x20" + streams.PING_PREFIX.to_bytes(4, "big")
-        self._changes = (
-            streams.update(b"", attributes, nlri),
-            streams.update(nlri, b"", b""),
-        )
+        self._source = Feeder(self._feeder, attributes) if api is None else api
         self.figures: list[Figures] = []
 
     @staticmethod
@@ -168,12 +247,12 @@ class Router:
 
     def change(self, step: int) -> None:
         """Send a change, and note its time and processor time when the peers have received it."""
-        message = self._changes[step % 2]
         before = cpu_ms(self._pid)
         began = time.perf_counter()
-        self._feeder.sendall(message)
+        self._source.send(step)
         self._read(streams.PING_PREFIX.to_bytes(4, "big"))
         took = (time.perf_counter() - began) * 1e3
+        self._source.finish()
         time.sleep(0.002)  # the rest of its turn
         self.figures.append(Figures(took, cpu_ms(self._pid) - before))
 
@@ -199,11 +278,12 @@ def _messages(data: bytearray) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _running(program: Program, number: int, core: set[int]) -> Iterator[Router]:
+def _running(program: Program, number: int, core: set[int], *, own: bool) -> Iterator[Router]:
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("w+") as log:
         file = Path(folder) / "router.yaml"
         port = free_port(f"127.78.{number}.1")
-        document = {**Router.configuration(number, port), "apiSocket": str(Path(folder) / "api")}
+        socket_path = Path(folder) / "api"
+        document = {**Router.configuration(number, port), "apiSocket": str(socket_path)}
         file.write_text(json.dumps(document))  # JSON is YAML
         process = subprocess.Popen(
             [*program.command, "router", "-c", file],
@@ -215,9 +295,14 @@ def _running(program: Program, number: int, core: set[int]) -> Iterator[Router]:
         )
         os.sched_setaffinity(process.pid, core)
         try:
-            router = Router(process.pid, number, port)
-            yield router
-            router.close()
+            with contextlib.ExitStack() as stack:
+                api = None
+                if own:
+                    api = LocalApi(socket_path, has_http=program.has_http)
+                    stack.callback(api.close)
+                router = Router(process.pid, number, port, api)
+                stack.callback(router.close)
+                yield router
         except BaseException:
             log.seek(0)
             sys.stderr.write(log.read()[-4000:])
@@ -228,12 +313,12 @@ def _running(program: Program, number: int, core: set[int]) -> Iterator[Router]:
 
 
 def measure(
-    programs: Mapping[str, Program], *, restarts: int, changes: int
+    programs: Mapping[str, Program], *, restarts: int, changes: int, own: bool = False
 ) -> dict[str, list[Figures]]:
     """Return the medians of each router's changes, for each start of all of them."""
     chance = random.Random(1)  # noqa: S311  the pauses of every run are the same
     core, others = cores()
-    own = os.sched_getaffinity(0)
+    allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, others)
     measured: dict[str, list[Figures]] = {name: [] for name in programs}
     try:
@@ -242,7 +327,7 @@ def measure(
                 names = [*programs]
                 chance.shuffle(names)  # none is always the first to get its memory
                 routers = {
-                    name: stack.enter_context(_running(programs[name], number, core))
+                    name: stack.enter_context(_running(programs[name], number, core, own=own))
                     for number, name in enumerate(names)
                 }
                 for step in range(changes):
@@ -254,7 +339,7 @@ def measure(
                     columns = zip(*router.figures[10:], strict=True)
                     measured[name].append(Figures(*map(statistics.median, columns)))
     finally:
-        os.sched_setaffinity(0, own)
+        os.sched_setaffinity(0, allowed)
     return measured
 
 
@@ -286,6 +371,7 @@ def main() -> int:
         prog="bench.bench_change", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("checkout", type=Path, help="the other checkout")
+    parser.add_argument("--own", action="store_true", help="changes by the local API")
     parser.add_argument("--pure", action="store_true", help="both with prefix tables in Python")
     parser.add_argument("--restarts", type=int, default=7, metavar="N")
     parser.add_argument("--changes", type=int, default=200, metavar="N", help="for each router")
@@ -297,7 +383,8 @@ def main() -> int:
         "this one": this,
         "this one, once more": this,
     }
-    ratios = report(measure(programs, restarts=args.restarts, changes=args.changes))
+    measured = measure(programs, restarts=args.restarts, changes=args.changes, own=args.own)
+    ratios = report(measured)
     return 0 if ratios["this one"].cpu <= args.limit else 1
 
 

@@ -53,11 +53,11 @@ class Times(NamedTuple):
     cpu: float
 
 
-def of_help(program: str) -> Times:
-    """Measure the help of a program."""
+def of_help(program: str, python: str | Path = sys.executable, root: Path | None = None) -> Times:
+    """Measure the help of a program, of the checkout ``root`` or of this one."""
     before, began = _cpu_of_children(), time.monotonic_ns()
-    command = [sys.executable, "-m", program, "--help"]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    command = [python, "-m", program, "--help"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, cwd=root)
     took = time.monotonic_ns() - began
     return Times(took / 1e6, (_cpu_of_children() - before) * 1e3)
 

@@ -9,15 +9,19 @@ With ``--pure`` both have prefix tables in Python: a checkout without tables in 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from bench.bench_start import of_help
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SECONDS: Final = 1_800
@@ -48,12 +52,14 @@ PROGRAMS: Final = (
     Program(
         ["bench.bench_start", "--repetitions", "3"],
         [
-            ("agent --help, CPU, ms", r"(?m)^waggle-agent --help +\d+ +\d+ +(\d+)"),
-            ("operator --help, CPU, ms", r"(?m)^waggle-operator --help +\d+ +\d+ +(\d+)"),
             ("start, CPU, ms", r"(?m)^start with 10 Services.*? +\d+ +\d+ +(\d+) +\d+  "),
         ],
     ),
 )
+HELP: Final = ("waggle_agent", "waggle_operator")
+"""Programs whose ``--help`` this program measures itself: an earlier `bench.bench_start` counts
+processor time in ticks of 10 ms."""
+HELPS_PER_ROUND: Final = 20
 TRACEBACK: Final = "Traceback (most recent call last)"
 SPEED: Final = "bench.speed"
 SPEED_PROGRAM: Final = "bench/speed/__main__.py"
@@ -92,6 +98,9 @@ def main() -> int:
                     continue
                 for name, value in figures:
                     measured[name][side].append(value)
+        if "bench.bench_start" in chosen:
+            for name, side, value in _helps(sides):
+                measured[name][side].append(value)
         print(f"round {turn + 1} of {args.rounds}", file=sys.stderr, flush=True)
     return report(measured, args.limit)
 
@@ -108,6 +117,25 @@ def _measure(checkout: Path, program: Program, *, pure: bool) -> Iterator[tuple[
             yield name, float(match[match.lastindex or 0])
     if program.arguments[0] == SPEED:
         yield from _speed(output)
+
+
+def _helps(sides: Mapping[str, Path]) -> Iterator[tuple[str, str, float]]:
+    """Yield the CPU time of ``--help``, of both sides in turn: name, side and milliseconds."""
+    with tempfile.TemporaryDirectory() as cache:
+        # Byte code is cached, as installed packages have it, by a run that is not counted.
+        os.environ["PYTHONPYCACHEPREFIX"] = cache
+        unset = os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        try:
+            for turn in range(HELPS_PER_ROUND + 1):
+                for program, side in itertools.product(HELP, sides):
+                    root = sides[side]
+                    times = of_help(program, root / ".venv/bin/python", root)
+                    if turn:
+                        yield f"{program.replace('_', '-')} --help, CPU, ms", side, times.cpu
+        finally:
+            del os.environ["PYTHONPYCACHEPREFIX"]
+            if unset is not None:
+                os.environ["PYTHONDONTWRITEBYTECODE"] = unset
 
 
 def _speed(output: str) -> Iterator[tuple[str, float]]:

@@ -8,10 +8,11 @@ from bench import bench_change
 from bench.bench_change import Figures
 
 
-def test_two_routers_of_this_checkout_are_measured_side_by_side() -> None:
+@pytest.mark.parametrize("own", [False, True], ids=["from-a-feeder", "by-the-local-api"])
+def test_two_routers_of_this_checkout_are_measured_side_by_side(own: bool) -> None:
     program = bench_change.of_checkout(bench_change.ROOT, pure=False)
-    found = bench_change.measure({"one": program, "two": program}, restarts=1, changes=14)
-    for starts in found.values():
+    programs = {"one": program, "two": program}
+    for starts in bench_change.measure(programs, restarts=1, changes=14, own=own).values():
         (figures,) = starts
         assert figures.time > 0
         assert figures.cpu > 0

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bench.bench_start import FEW, START_MS, Times, _measure
-from bench.compare import PROGRAMS, report
+from bench.compare import HELP, PROGRAMS, ROOT, _helps, report
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,10 @@ def test_the_cpu_time_of_a_start_is_compared(capsys: pytest.CaptureFixture[str])
     expression = dict(starts.figures)["start, CPU, ms"]
     _measure(f"start with {FEW} Services, until all is advertised", START_MS, [Times(500.0, 320.0)])
     assert re.findall(expression, capsys.readouterr().out) == ["320"]
+
+
+def test_help_of_both_sides_is_measured_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.compare.HELPS_PER_ROUND", 2)
+    measured = [*_helps({"other": ROOT, "this": ROOT})]
+    assert [side for _, side, _ in measured] == ["other", "this"] * 2 * len(HELP)
+    assert all(milliseconds > 1 for _, _, milliseconds in measured)
