@@ -37,7 +37,7 @@ from reconcilers.ovnk.egress_ips import active_networks, egress_ips, network_of_
 from reconcilers.ovnk.errors import ConfigurationPending
 from reconcilers.ovnk.node_prefixes import OfNode
 from reconcilers.ovnk.options import OvnkOptions
-from reconcilers.ovnk.other_writer import OtherWriter
+from reconcilers.ovnk.other_writer import other_writer
 from reconcilers.ovnk.results import Result, Results
 from reconcilers.ovnk.selection import (
     Cluster,
@@ -89,7 +89,6 @@ class RouteAdvertisementsController:
         self._changed_objects = ChangedObjects()
         self._configurations: tuple[object, Configurations] | None = None
         """Configurations of the last state of the table, which is compared by identity."""
-        self._other_writer = OtherWriter()
         self.nodes_of_networks: Mapping[str, int] = {}
         """With dynamic allocation: by primary network, the nodes that it is on."""
 
@@ -98,11 +97,12 @@ class RouteAdvertisementsController:
         t, options = self._tables, self._options
         rows = list(t.of(ROUTE_ADVERTISEMENTS).all(snapshot))
         problems = self._broken(rows)
+        state = None
         if context.stored:
-            other = self._other_writer.seen(rows, context.state)
-            if other.problem is not None:
+            state, of_other_writer = other_writer(rows, context.state)
+            if of_other_writer is not None:
                 self.nodes_of_networks = {}
-                return ClusterIntent(problems=(*problems, other.problem), state=other.state)
+                return ClusterIntent(problems=(*problems, of_other_writer), state=state)
         configurations = self._read(snapshot)
         clusters = list(t.of(CLUSTER_NETWORK).all(snapshot))
         nodes = sorted(t.nodes.all(snapshot), key=lambda row: row.metadata.name)
@@ -152,7 +152,7 @@ class RouteAdvertisementsController:
             conditions=conditions,
             reported=tuple(dict.fromkeys(condition.object for condition in conditions)),
             problems=(*problems, *networks_of_cluster.problems),
-            state=other.state if context.stored else None,
+            state=state,
         )
 
     def _follow_definition(self, snapshot: Snapshot) -> None:

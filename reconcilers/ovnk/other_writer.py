@@ -26,39 +26,31 @@ class Seen(NamedTuple):
     """The RouteAdvertisements that it has written; empty without one."""
 
 
-class Outcome(NamedTuple):
-    """The outcome of one look."""
+def other_writer(
+    rows: Iterable[RouteAdvertisements], state: Seen | None
+) -> tuple[Seen, Problem | None]:
+    """Compare the field managers of all RouteAdvertisements with those of the reading before.
 
-    state: Seen
-    problem: Problem | None
-    """While the operator writes nothing."""
-
-
-class OtherWriter:
-    """Looks for the other writer."""
-
-    def seen(self, rows: Iterable[RouteAdvertisements], state: Seen | None) -> Outcome:
-        """Look at the field managers of all RouteAdvertisements; another writer seen once stays."""
-        first = state is None
-        before = state or Seen({})
-        times: dict[str, str] = {}
-        writer = before.writer
-        for row in sorted(rows, key=lambda row: row.metadata.name):
-            uid = row.metadata.uid
-            time = max(
-                # Without a time where it has applied the values that are there.
-                (
-                    entry.time or "-"
-                    for entry in row.metadata.managed_fields
-                    if entry.manager == MANAGER
-                ),
-                default="",
-            )
-            times[uid] = time
-            if not writer and not first and time > before.times.get(uid, ""):
-                writer = row.metadata.name
-        seen = Seen(times, writer)
-        return Outcome(seen, _problem(writer) if writer else None)
+    The problem is there from the first write of the other controller on: the operator writes nothing.
+    """
+    before = state or Seen({})
+    times: dict[str, str] = {}
+    writer = before.writer
+    for row in sorted(rows, key=lambda row: row.metadata.name):
+        uid = row.metadata.uid
+        time = max(
+            # Without a time where it has applied the values that are there.
+            (
+                entry.time or "-"
+                for entry in row.metadata.managed_fields
+                if entry.manager == MANAGER
+            ),
+            default="",
+        )
+        times[uid] = time
+        if not writer and state is not None and time > before.times.get(uid, ""):
+            writer = row.metadata.name
+    return Seen(times, writer), _problem(writer) if writer else None
 
 
 def _problem(name: str) -> Problem:
