@@ -9,6 +9,7 @@ from cells.api.model import BfdItem, ExplainItem, HostItem, ReceivedExplainItem,
 from cells.api.resource import ApiResource, BadRequestError, Query
 from cells.hive import HealthTree
 from cells.hive.composition import Composition
+from cells.serve.bfd import bfd_resource
 from cells.serve.routing import Routing, peer_counts_resource, peers_resource, routes_resource
 
 
@@ -111,11 +112,8 @@ def agent_resources(
             problems=lambda empty: missing.reasons(empty=empty),
         ),
         peer_counts_resource(routing),
-        ApiResource(
-            path="/v1/bfd",
-            kind="BfdSessionList",
-            parameters=("peer", "instance"),
-            read=lambda query: bfd.bfd_sessions(query.get("peer"), query.get("instance")),
+        bfd_resource(
+            bfd.bfd_sessions,
             notes=lambda: [bfd.why_no_bfd()],
             problems=lambda _: bfd.bfd_problems(),
         ),

@@ -1,15 +1,17 @@
-"""The BFD sessions of an agent in its local API: the rows of the intent tables as items."""
+"""BFD sessions in the local API: rows of the intent tables as items, and the path of the list."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from cells.api.model import BfdIntervalsItem, BfdItem
+from cells.api.resource import ApiResource
 from cells.intent.cell import IntentLoop
-from cells.serve.peer_names import PeerNames
 from cells.state.node import ThisNode
 from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
+from reconcilers.intent.peer_names import chosen_peer
 from reconcilers.tables import IntentTables
 from statedb import Database
 
@@ -25,30 +27,16 @@ class AgentBfd:
         node: ThisNode,
         database: Database,
         intent: IntentTables,
-        names: PeerNames,
         loop: IntentLoop,
     ) -> None:
         self._node = node.name
         self._database = database
         self._intent = intent
-        self._names = names
         self._loop = loop
 
     def bfd_sessions(self, peer: str | None, instance: str | None) -> list[BfdItem]:
         """Return the sessions, by instance and peer."""
-        snapshot, intent = self._database.snapshot(), self._intent
-        chosen = self._names.chosen(peer, instance)
-        process = next(intent.bfd_process.all(snapshot), None)
-        return [
-            bfd_item(
-                self._node,
-                row,
-                intent.bfd_counters.get(snapshot, (row.instance, row.peer)),
-                process,
-            )
-            for row in sorted(intent.bfd_sessions.all(snapshot), key=lambda r: (r.instance, r.peer))
-            if chosen(row.instance, row.peer, row.address)
-        ]
+        return bfd_items(self._node, self._database, self._intent, peer, instance)
 
     def why_no_bfd(self) -> str:
         """Return why there may be no session."""
@@ -58,6 +46,34 @@ class AgentBfd:
         """Return what is wrong with the process."""
         process = next(self._intent.bfd_process.all(self._database.snapshot()), None)
         return [] if process is None else list(process.problems)
+
+
+def bfd_resource(
+    items: Callable[[str | None, str | None], Sequence[BfdItem]],
+    **more: Any,  # noqa: ANN401
+) -> ApiResource:
+    """Return the path of the BFD sessions; ``more`` are further fields of the resource."""
+    return ApiResource(
+        path="/v1/bfd",
+        kind="BfdSessionList",
+        parameters=("peer", "instance"),
+        read=lambda query: items(query.get("peer"), query.get("instance")),
+        **more,
+    )
+
+
+def bfd_items(
+    node: str, database: Database, intent: IntentTables, peer: str | None, instance: str | None
+) -> list[BfdItem]:
+    """Return the sessions that match, by instance and peer; ``peer`` is a name or an address."""
+    snapshot = database.snapshot()
+    chosen = chosen_peer(intent.peers.all(snapshot), peer, instance)
+    process = next(intent.bfd_process.all(snapshot), None)
+    return [
+        bfd_item(node, row, intent.bfd_counters.get(snapshot, (row.instance, row.peer)), process)
+        for row in sorted(intent.bfd_sessions.all(snapshot), key=lambda r: (r.instance, r.peer))
+        if chosen(row.instance, row.peer, row.address)
+    ]
 
 
 def bfd_item(

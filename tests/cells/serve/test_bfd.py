@@ -26,15 +26,8 @@ def agent_bfd(*rows: Any, bfd_off: str = "") -> AgentBfd:  # noqa: ANN401
     for row in rows:
         with db.write(tables[type(row)]) as txn:
             tables[type(row)].upsert(txn, row)
-    names = SimpleNamespace(
-        chosen=lambda peer, instance: (
-            lambda of, name, _: instance in (None, of) and peer in (None, name)
-        )
-    )
     loop = SimpleNamespace(bfd_off=bfd_off)
-    return AgentBfd(
-        ThisNode(NodeOptions(name="n")), db, intent, cast("Any", names), cast("Any", loop)
-    )
+    return AgentBfd(ThisNode(NodeOptions(name="n")), db, intent, cast("Any", loop))
 
 
 def test_the_sessions_have_their_counters_and_the_process() -> None:

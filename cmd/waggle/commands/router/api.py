@@ -17,6 +17,7 @@ from cells.api.model import BfdItem, PrefixChangeItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, NotFoundError
 from cells.hive import suggestion
 from cells.serve.api_socket import ApiSocket
+from cells.serve.bfd import bfd_resource
 from cells.serve.clear import ClearPeers, clear_action
 from cells.serve.items import collector_item
 from cells.serve.routing import Chosen, SpeakerRouting, peers_resource, routes_resource
@@ -134,13 +135,7 @@ class RouterApi:
         return (
             peers_resource(self._routing),
             routes_resource(self._routing),
-            ApiResource(
-                path="/v1/bfd",
-                kind="BfdSessionList",
-                parameters=("peer", "instance"),
-                read=lambda query: self._bfd.items(query.get("peer"), query.get("instance")),
-                notes=lambda: ["no neighbor has bfd in the file"],
-            ),
+            bfd_resource(self._bfd.items, notes=lambda: ["no neighbor has bfd in the file"]),
             _no_kernel_routes() if self._kernel is None else self._kernel.resource,
             ApiResource(
                 path="/v1/collectors",

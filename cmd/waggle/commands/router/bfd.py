@@ -22,7 +22,7 @@ from cells.apply.reconcile import reconcile
 from cells.bfd.following import PROGRAM, BfdClient, BfdFollower
 from cells.hive.child_process import ChildEndedError, ChildProcess, stay_connected
 from cells.hive.jobs import WITHOUT_END
-from cells.serve.bfd import bfd_item
+from cells.serve.bfd import bfd_items
 from reconcilers.bfd.process.process_messages import CODEC, Change, Hello
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.target import Runner
@@ -159,15 +159,5 @@ class RouterBfd:
 
     def items(self, peer: str | None, instance: str | None) -> list[BfdItem]:
         """Return the sessions as the API has them."""
-        snapshot, intent = self._rows.database.snapshot(), self._rows.intent
-        process = next(intent.bfd_process.all(snapshot), None)
-        return [
-            bfd_item(
-                self._router_id,
-                row,
-                intent.bfd_counters.get(snapshot, (row.instance, row.peer)),
-                process,
-            )
-            for row in sorted(intent.bfd_sessions.all(snapshot), key=lambda row: row.peer)
-            if peer in (None, row.peer, row.address) and instance in (None, INSTANCE)
-        ]
+        database, intent = self._rows.database, self._rows.intent
+        return bfd_items(self._router_id, database, intent, peer, instance)
