@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 def replace_all(txn: WriteTxn, table: Table[T], rows: Iterable[T]) -> int:
     """Replace the rows of a table by these, writing differences only; returns their number."""
-    key_of = _key_of(table)
+    key_of = primary_key(table)
     wanted: dict[Key, T] = {key_of(row): row for row in rows}
     if not table.count(txn):
         if wanted:
@@ -33,12 +33,13 @@ def replace_all(txn: WriteTxn, table: Table[T], rows: Iterable[T]) -> int:
 
 def replace_some(txn: WriteTxn, table: Table[T], gone: Iterable[T], new: Iterable[T]) -> None:
     """Delete some rows of a table, and write others: differences that the caller has found."""
-    key_of = _key_of(table)
+    key_of = primary_key(table)
     for row in gone:
         table.delete(txn, key_of(row))
     for row in new:
         table.upsert(txn, row)
 
 
-def _key_of(table: Table[T]) -> Callable[[T], Key]:
+def primary_key(table: Table[T]) -> Callable[[T], Key]:
+    """Return the function from a row of a table to its primary key."""
     return table.primary.key or (lambda row: next(iter(table.primary.keys(row))))

@@ -33,6 +33,7 @@ from cells.intent.cell import IntentLoop
 from cells.speaker.events import SpeakerEvents
 from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import IntentTables
+from resources.row_updates import primary_key
 from resources.tables import Tables
 from speaker.api import Event
 from statedb import ChangeIterator, Database, Key, Snapshot, Table
@@ -245,10 +246,11 @@ class HistoryFollower:
             times = commits[recorded.table]
             allowance = self._allowances[recorded.kind]
             present: dict[Key, Any] = {}
+            key_of = primary_key(recorded.table)
             for changes in iterator.read(after, apart=partial(_apart, times)):
                 granted = allowance.take(len(changes))
                 for change in changes[:granted]:
-                    key = recorded.key(change.row)
+                    key = key_of(change.row)
                     old = present[key] if key in present else recorded.table.get(before, key)
                     new = present[key] = None if change.deleted else change.row
                     if old is not None or new is not None:  # else it came and went in between

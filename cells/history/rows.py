@@ -18,7 +18,7 @@ from resources.kind import Kind
 from resources.tables import Tables
 from speaker.attribute import community_text
 from speaker.nlri import prefix_to_text
-from statedb import Key, Table
+from statedb import Table
 
 MOST_CAUSES: Final = 6
 WITHOUT_CONTENT: Final = frozenset((SECRET.name, CONFIG_MAP.name))
@@ -30,7 +30,6 @@ class Recorded(NamedTuple):
 
     kind: str
     table: Table[Any]
-    key: Callable[[Any], Key]
     name: Callable[[Any], str]
     fields: Callable[[Any], Any]
     """Returns the compared values: a struct or a mapping."""
@@ -76,7 +75,6 @@ def _of_kind(tables: Tables, kind: Kind[Any]) -> Recorded:
     return Recorded(
         kind.name,
         tables.of(kind),
-        lambda row: row.key,
         lambda row: "/".join(filter(None, row.key)),
         fields,
         lambda old, new: [
@@ -93,13 +91,9 @@ def _of_intent(intent: IntentTables) -> Iterator[Recorded]:
     def of_peer(row: Any) -> str:  # noqa: ANN401
         return f"{row.instance}/{row.peer}"
 
-    def peer_key(row: Any) -> Key:  # noqa: ANN401
-        return (row.instance, row.peer)
-
     yield Recorded(
         "Instance",
         intent.instances,
-        lambda row: row.name,
         lambda row: row.name,
         lambda row: row,
         by_origin,
@@ -107,16 +101,14 @@ def _of_intent(intent: IntentTables) -> Iterator[Recorded]:
     yield Recorded(
         "Peer",
         intent.peers,
-        lambda row: (row.instance, row.name),
         lambda row: f"{row.instance}/{row.name}",
         lambda row: row,
         lambda old, new: [str(ref) for ref in (new or old).origins],
     )
-    yield Recorded("Route", intent.routes, _route_key, _prefix, _route_fields, _route_causes)
+    yield Recorded("Route", intent.routes, _prefix, _route_fields, _route_causes)
     yield Recorded(
         "Condition",
         intent.conditions,
-        lambda row: (f"{row.object.kind}/{row.object.namespace}/{row.object.name}", row.type),
         lambda row: f"{row.object}/{row.type}",
         _condition_fields,
         lambda old, new: [str((new or old).object)],
@@ -125,7 +117,6 @@ def _of_intent(intent: IntentTables) -> Iterator[Recorded]:
     yield Recorded(
         "Problem",
         intent.problems,
-        _problem_key,
         _problem_name,
         lambda row: {"category": row.category, "count": row.count},
         lambda old, new: [str(ref) for ref in (new or old).objects],
@@ -134,7 +125,6 @@ def _of_intent(intent: IntentTables) -> Iterator[Recorded]:
     yield Recorded(
         "Unsent",
         intent.unsent_routes,
-        lambda row: (row.instance, row.peer, row.family),
         of_peer,
         _unsent_fields,
         lambda _, __: [],
@@ -142,7 +132,6 @@ def _of_intent(intent: IntentTables) -> Iterator[Recorded]:
     yield Recorded(
         "BFD",
         intent.bfd_sessions,
-        peer_key,
         of_peer,
         _bfd_fields,
         lambda _, __: [],
@@ -151,16 +140,11 @@ def _of_intent(intent: IntentTables) -> Iterator[Recorded]:
     yield Recorded(
         "Reconciler",
         intent.reconcile_statuses,
-        lambda row: (row.reconciler, row.object),
         lambda row: f"{row.reconciler}/{row.object}",
         _status_fields,
         lambda _, __: [],
         by_field=True,
     )
-
-
-def _route_key(row: Route) -> Key:
-    return (row.route_set, row.family, row.nlri)
 
 
 def _prefix(row: Route) -> str:
@@ -193,11 +177,6 @@ def _route_causes(old: Route | None, new: Route | None) -> list[str]:
 
 def _condition_fields(row: Condition) -> dict[str, Any]:
     return {"status": str(row.status), "reason": row.reason}
-
-
-def _problem_key(row: Problem) -> Key:
-    objects = " ".join(f"{ref.kind}/{ref.namespace}/{ref.name}" for ref in row.objects)
-    return (objects, row.field, row.message)
 
 
 def _problem_name(row: Problem) -> str:

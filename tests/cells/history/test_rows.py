@@ -27,6 +27,7 @@ from reconcilers.sliced_work import finish
 from reconcilers.tables import IntentTables
 from resources.core import Service
 from resources.meta import ObjectMeta, OwnerReference
+from resources.row_updates import primary_key
 from resources.tables import Tables
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_wire
 from statedb import Database
@@ -120,7 +121,7 @@ def test_the_row_before_a_change_is_found_by_the_key_of_its_table(kind: str, row
     recorded = {of.kind: of for of in recorded_tables(Tables(db), IntentTables(db))}[kind]
     with db.write(recorded.table) as txn:
         recorded.table.upsert(txn, row)
-    assert recorded.table.get(db.snapshot(), recorded.key(row)) == row
+    assert recorded.table.get(db.snapshot(), primary_key(recorded.table)(row)) == row
 
 
 def test_the_address_is_that_of_a_peer_and_the_route_set_that_of_a_route(
