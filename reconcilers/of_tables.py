@@ -1,6 +1,6 @@
 """A value that is computed from the rows of some tables, kept until one of them changes.
 
-The operator looks in it for each node, and its part and the compiler of one process for each change.
+The operator reads it for each node; its part and the compiler of one process for each change.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class OfTables(Generic[T]):
-    """The value of one namespace, of the tables as they were at the last look."""
+    """The value of one namespace, of the tables as they were at the last call."""
 
     def __init__(self, tables: Sequence[Table[Any]], compute: Callable[[Snapshot, str], T]) -> None:
         """``compute`` reads these tables alone."""

@@ -38,8 +38,8 @@ ATTEMPTS: Final = 3
 PAUSE_SECONDS: Final = 0.5
 """Between two attempts."""
 BASELINE_SECONDS: Final = 30.0
-"""Between two checks of what is reached, unless a check finds another reason."""
-FACTS_SECONDS: Final = 2.0
+"""Between two probes of all targets, unless a check finds another reason."""
+ADDRESSES_SECONDS: Final = 2.0
 """From a change of the addresses of nodes to the first probe of new addresses."""
 INTERVAL_SECONDS: Final = 2.0
 """From one check to the next one, while routes are installed all the time."""
@@ -86,8 +86,8 @@ class ReachabilityCheck:
         self._health = health.scope("reachability")
         self._is_reached: Callable[[Target], Awaitable[bool]] = is_reached
         self._settle, self._pause = SETTLE_SECONDS, PAUSE_SECONDS
-        self._look_due = 0.0
-        """When it is found again what is reached, by the clock of the loop."""
+        self._probe_due = 0.0
+        """When all targets are probed again, by the clock of the loop."""
         self._unreached = ""
         """The targets that were not reached with the withheld routes, as text."""
         self._known: frozenset[Target] = frozenset()
@@ -115,18 +115,18 @@ class ReachabilityCheck:
             clock = asyncio.get_running_loop().time
             read_at = 0.0
             while True:
-                if clock() >= self._look_due:
-                    self._look_due = clock() + BASELINE_SECONDS
-                    await self.look()
+                if clock() >= self._probe_due:
+                    self._probe_due = clock() + BASELINE_SECONDS
+                    await self.probe()
                     read_at = clock()
-                elif self._has_new_facts and clock() >= read_at + FACTS_SECONDS:
+                elif self._has_new_addresses and clock() >= read_at + ADDRESSES_SECONDS:
                     read_at = clock()
-                    await self._look_at_new()
+                    await self._probe_new()
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout_at(self._look_due) as limit:
+                    async with asyncio.timeout_at(self._probe_due) as limit:
                         while not self._kernel.withheld.is_due:
-                            if self._has_new_facts:
-                                limit.reschedule(min(self._look_due, read_at + FACTS_SECONDS))
+                            if self._has_new_addresses:
+                                limit.reschedule(min(self._probe_due, read_at + ADDRESSES_SECONDS))
                             await signal.wait()
                 if self._kernel.withheld.is_due:
                     await self.check()
@@ -139,14 +139,14 @@ class ReachabilityCheck:
         approved, self.approved = self.approved, False
         if approved:
             self.reached -= await self._lost(self.reached)
-            self._look_due = 0.0
+            self._probe_due = 0.0
         if approved or not installed or not (lost := await self._lost(self.reached)):
             return
         batch = routes_of(installed)
         if await self._without(batch, lost) == lost:
             cause = frozenset[Target]()
         else:
-            # What was restarted, and is back by itself, is not lost with them again.
+            # A server that has restarted is not lost with them again.
             self._kernel.withheld.release(batch)
             await self._settled()
             cause = await self._lost(lost)
@@ -161,7 +161,7 @@ class ReachabilityCheck:
             )
             self._kernel.withheld.release(batch)
             self.reached -= lost
-            self._look_due = 0.0
+            self._probe_due = 0.0
             return
         log.error(
             "routes were removed: with them the node does not reach its cluster",
@@ -173,7 +173,7 @@ class ReachabilityCheck:
         self._report()
 
     async def _without(self, batch: Batch, some: Iterable[Target]) -> frozenset[Target]:
-        """Remove routes; return what is not reached without them."""
+        """Remove routes; return the targets that are not reached without them."""
         self._kernel.withheld.withhold(batch)
         await self._settled()
         return await self._lost(some)
@@ -189,10 +189,10 @@ class ReachabilityCheck:
             reached = counted(len(self.reached), "address", "addresses")
             self._health.ok(f"reaches {reached} of the cluster")
 
-    async def look(self) -> None:
-        """Find what is reached now.
+    async def probe(self) -> None:
+        """Probe all targets.
 
-        What was reached stays so while routes are unchecked: they may be the reason.
+        One that was reached stays so while routes are unchecked: they may be the reason.
         """
         known = await self._targets()
         reached = known - await self._lost(known, attempts=1)
@@ -201,8 +201,8 @@ class ReachabilityCheck:
         self.reached = reached
         self._report()
 
-    async def _look_at_new(self) -> None:
-        """Find which of the addresses that are known since the last look are reached."""
+    async def _probe_new(self) -> None:
+        """Probe the targets that are new since the last probe."""
         former = self._known
         new = await self._targets() - former
         if new:
@@ -210,7 +210,7 @@ class ReachabilityCheck:
             self._report()
 
     @property
-    def _has_new_facts(self) -> bool:
+    def _has_new_addresses(self) -> bool:
         return self._revisions() != self._read_at
 
     def _revisions(self) -> tuple[int, int]:
@@ -219,11 +219,11 @@ class ReachabilityCheck:
 
     async def _targets(self) -> frozenset[Target]:
         self._read_at = self._revisions()
-        nodes, own, url, text = await self._facts()
+        nodes, own, url, text = await self._addresses()
         self._known = frozenset(targets(url, nodes, own, text))
         return self._known
 
-    async def _facts(self) -> tuple[set[str], set[str], str, str]:
+    async def _addresses(self) -> tuple[set[str], set[str], str, str]:
         snapshot = self._database.snapshot()
         published = (row.data.get("nodes", "") for row in self._tables.of(CONFIG_MAP).all(snapshot))
         nodes = {*networks_of_tables(self._tables, snapshot).nodes, *" ".join(published).split()}
@@ -246,7 +246,7 @@ class ReachabilityCheck:
         return frozenset(lost)
 
     async def _settled(self) -> None:
-        """Wait until the kernel has what it shall have."""
+        """Wait until the writer has confirmed all routes."""
         while True:
             await asyncio.sleep(self._settle)
             if not self._kernel.installed.pending:

@@ -27,7 +27,7 @@ LEAST_SECONDS: Final = 1.0
 BUSY_SECONDS: Final = 8.0
 """Between two events of routes and history alone."""
 MOST_SECONDS: Final = 10.0
-"""Between two groups; an empty one shows that the connection stands, and finds out if it does not."""
+"""Between two groups; an empty group keeps the connection, or shows that it is lost."""
 
 
 class LiveItem(msgspec.Struct, frozen=True, kw_only=True):

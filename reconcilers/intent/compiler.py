@@ -206,7 +206,7 @@ class IntentCompiler:
         `session_addresses`, `unsent_routes`, `bfd_sessions` and `learned_limits`.
         """
         snapshot = self._db.snapshot()
-        reading = self._readings.look(snapshot)
+        reading = self._readings.reading(snapshot)
         waiting_for = tuple([table.name for table in reading.unread]) if reading.unread else ()
         changed = self._db.changed(self._last, snapshot)
         host, needing, demand = self._resources.host, NONE, self._host_demand
@@ -219,7 +219,7 @@ class IntentCompiler:
             return Summary(ready=False, waiting_for=(*waiting_for, *of_host), retry=reading.retry)
         waiting = NONE
         if needing or self._kernel.waiting or self._kernel_problems:
-            waiting = self._kernel.look(snapshot, host, needing & reading.ready)
+            waiting = self._kernel.dialects_waiting(snapshot, host, needing & reading.ready)
         if waiting and not self._in_effect:
             return self._kernel_unread(waiting_for)
         contexts, _ = self._trace_links.take()
@@ -259,7 +259,7 @@ class IntentCompiler:
         needing = [name for name in intents if intents[name].kernel_tables]
         needing = needing if self._host_demand.kernel_tables else []
         routes = self._resources.kernel_routes
-        self._held = self._kernel.look(snapshot, routes, needing, self._in_effect)
+        self._held = self._kernel.dialects_waiting(snapshot, routes, needing, self._in_effect)
         held = self._held
         self._effective = {n: intents[n] for n in intents if n not in held} if held else intents
         due = {*compiled, *before} - held

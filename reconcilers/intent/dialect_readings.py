@@ -76,7 +76,7 @@ class DialectReadings:
             if name in waiting or name not in reading.ready
         )
 
-    def look(self, snapshot: Snapshot) -> Reading:
+    def reading(self, snapshot: Snapshot) -> Reading:
         """Return which dialects have been read and are ready."""
         if self._complete is not None:
             return self._complete

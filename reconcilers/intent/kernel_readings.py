@@ -35,7 +35,7 @@ class KernelReadings:
         self.problems: tuple[Problem, ...] = ()
         """The tables that dialects lack."""
 
-    def look(
+    def dialects_waiting(
         self,
         snapshot: Snapshot,
         table: Table[Any],
@@ -44,7 +44,7 @@ class KernelReadings:
     ) -> frozenset[str]:
         """Return which dialects wait for the kernel's reading of a table, with their feeders.
 
-        Those ``in_effect`` do not: they take what is read later.
+        Dialects ``in_effect`` do not wait: they take what is read later.
         """
         if not needing and table not in self._deadlines:
             return frozenset()

@@ -57,7 +57,7 @@ class SecretReferences:
 
         Of a dialect that fails the last ones are kept, as its last intent is: its sessions go on.
         """
-        reading = self._readings.look(snapshot)
+        reading = self._readings.reading(snapshot)
         self.retry = reading.retry
         if not reading.ready and reading.unread:
             return None

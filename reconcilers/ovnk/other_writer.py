@@ -29,7 +29,7 @@ class Seen(NamedTuple):
 def other_writer(
     rows: Iterable[RouteAdvertisements], state: Seen | None
 ) -> tuple[Seen, Problem | None]:
-    """Compare the field managers of all RouteAdvertisements with those of the reading before.
+    """Compare the field managers of all RouteAdvertisements with the reading before.
 
     The problem is there from the first write of the other controller on: the operator writes nothing.
     """

@@ -53,7 +53,7 @@ class Node:
         self.tables = Tables(self.agent.db, Kinds())
         monkeypatch.setattr(reachability, "targets", lambda *_: self.targets)
         if quick:
-            monkeypatch.setattr(reachability, "FACTS_SECONDS", 0.0)
+            monkeypatch.setattr(reachability, "ADDRESSES_SECONDS", 0.0)
             monkeypatch.setattr(reachability, "INTERVAL_SECONDS", 0.0)
         self.check = ReachabilityCheck(
             self.agent.db,
@@ -197,14 +197,14 @@ def test_what_unchecked_routes_cut_off_is_noticed_by_the_next_check(
     node = Node(monkeypatch)
 
     async def scenario() -> None:
-        await node.check.look()
+        await node.check.probe()
         node.agent.table(ONE, BAD)
         node.agent.settle()
         assert (MAIN, wire(BAD)) in node.agent.writer.kernel
-        await node.check.look()
+        await node.check.probe()
         assert API in node.check.reached
         node.agent.kernel.withheld.take_unchecked()
-        await node.check.look()
+        await node.check.probe()
         assert node.check.reached == {DNS}
 
     looptime.run(scenario())
@@ -216,7 +216,7 @@ def test_a_check_that_loses_nothing_lists_no_routes(monkeypatch: pytest.MonkeyPa
     monkeypatch.delattr(reachability, "routes_of")
 
     async def scenario() -> None:
-        await node.check.look()
+        await node.check.probe()
         node.agent.table(ONE, PREFIX)
         await node.check.check()
         assert not node.agent.kernel.withheld.is_due

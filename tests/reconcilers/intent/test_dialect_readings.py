@@ -170,8 +170,8 @@ def test_dialects_that_feed_each_other_are_one_group_and_wait_for_each_other() -
     own = {name: frozenset({beacons} if name == "second" else ()) for name in feeding.dialects}
     now = 0.0
     readings = DialectReadings([beacons], own, feeding, lambda: now)
-    assert not readings.look(db.snapshot()).ready
+    assert not readings.reading(db.snapshot()).ready
     now = WAIT_SECONDS
-    assert readings.look(db.snapshot()).ready == {"alone"}
+    assert readings.reading(db.snapshot()).ready == {"alone"}
     assert readings.unread_of("fed") == readings.unread_of("second") == (beacons.name,)
     assert readings.unread_of("alone") == ()
