@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 import structlog
 from opentelemetry import trace
@@ -31,9 +31,10 @@ from reconcilers.bfd_session import BfdCounters, BfdSession
 from reconcilers.process.client import ProcessClient
 from reconcilers.round_span import round_span
 from reconcilers.tables import IntentTables
+from resources.row_updates import replace_all
 from speaker.api import ESTABLISHED, Event, PathDown, SpeakerPort, StateChanged
 from speaker.bfd.session_values import diagnostic_name
-from statedb import Database, Snapshot, Table
+from statedb import Database, Snapshot
 
 PROGRAM: Final = "waggle-bfd"
 ROW_INTERVAL_SECONDS: Final = 0.1
@@ -44,7 +45,6 @@ START_SECONDS: Final = 10.0
 """Without a connection, until that is a problem of each peer with BFD."""
 
 BfdClient = ProcessClient[Message]
-R = TypeVar("R", BfdSession, BfdCounters)
 
 log = structlog.get_logger("waggle.bfd")
 _tracer = trace.get_tracer("waggle.bfd")
@@ -197,43 +197,32 @@ class BfdFollower:
         )
 
     def _write(self, snapshot: Snapshot, *, connected: bool, problem: str) -> None:
-        rows: dict[tuple[str, str], BfdSession] = {}
-        counters: dict[tuple[str, str], BfdCounters] = {}
+        rows: list[BfdSession] = []
+        counters: list[BfdCounters] = []
         for peer in self._intent.peers.all(snapshot):
             if peer.bfd is None:
                 continue
             name = (peer.instance, peer.name)
             key = self._sessions.key_of(*name)
             status = None if key is None else self._sessions.statuses.get(key)
-            rows[name] = session_row(
-                peer,
-                key,
-                status,
-                holds=self._coupling.holds(name, key),
-                connected=connected,
-                problem=problem,
+            rows.append(
+                session_row(
+                    peer,
+                    key,
+                    status,
+                    holds=self._coupling.holds(name, key),
+                    connected=connected,
+                    problem=problem,
+                )
             )
             if status is not None:
-                counters[name] = counters_row(peer, status)
+                counters.append(counters_row(peer, status))
         of_process = process_row(self._client.program or PROGRAM, self._status, connected=connected)
-        self._replace(snapshot, self._intent.bfd_sessions, rows)
-        self._replace(snapshot, self._intent.bfd_counters, counters)
-        table = self._intent.bfd_process
-        if next(table.all(snapshot), None) != of_process:
-            with self._database.write(table) as txn:
-                table.upsert(txn, of_process)
-
-    def _replace(self, snapshot: Snapshot, table: Table[R], rows: dict[tuple[str, str], R]) -> None:
-        """Write the rows of a table that differ; an idle agent writes nothing."""
-        known = {(row.instance, row.peer): row for row in table.all(snapshot)}
-        changed = [row for name, row in rows.items() if known.get(name) != row]
-        gone = [name for name in known if name not in rows]
-        if changed or gone:
-            with self._database.write(table) as txn:
-                for row in changed:
-                    table.upsert(txn, row)
-                for name in gone:
-                    table.delete(txn, name)
+        tables = self._intent.bfd_sessions, self._intent.bfd_counters, self._intent.bfd_process
+        with self._database.write(*tables) as txn:
+            replace_all(txn, tables[0], rows)
+            replace_all(txn, tables[1], counters)
+            replace_all(txn, tables[2], (of_process,))
 
 
 def _report_change(change: Change, span: Span) -> None:

@@ -11,8 +11,9 @@ from typing import Final
 from opentelemetry import trace
 
 from cells.hive import Health
+from cells.hive.failing_job import Watch
 from cells.hive.jobs import Jobs
-from cells.hive.rounds import in_slices
+from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from reconcilers.kernel.deferral import Deferral
@@ -35,7 +36,6 @@ from speaker.api import (
     Multipath,
     SpeakerPort,
     StateChanged,
-    StreamClosed,
     UnknownName,
 )
 from statedb import Database
@@ -72,12 +72,13 @@ class BestPathFollower:
     async def _run(self) -> None:
         tables = (self._intent.instances, self._intent.peers)
         try:
-            with Signal(*(table.observable for table in tables)) as signal:
-                async with asyncio.TaskGroup() as group:
-                    while True:
-                        await signal.wait()
-                        self._kernel.configure(self._database.snapshot())
-                        self._follow(group)
+            async with asyncio.TaskGroup() as group:
+
+                async def follow(_: float | None) -> None:
+                    self._kernel.configure(self._database.snapshot())
+                    self._follow(group)
+
+                await run_rounds(Signal(*(table.observable for table in tables)), follow)
         finally:
             self._readers.clear()
 
@@ -93,21 +94,17 @@ class BestPathFollower:
 
     async def _read(self, instance: str) -> None:
         reader = self._speaker.follow_best_paths(instance, self._multipath)
-        errors: list[BaseException] = []
+        take = functools.partial(self._take, instance, reader)
 
-        def fail(error: BaseException) -> None:
-            errors.append(error)
-            reader.close()
-
-        reader.on_few = guarded(functools.partial(self._take, instance, reader), fail)
-        try:
+        async def read() -> None:
             while True:
                 await reader.wait()
-                self._take(instance, reader)
-        except StreamClosed:
-            if errors:
-                raise errors[0] from None
-            raise
+                take()
+
+        watch = Watch(read)
+        reader.on_few = guarded(take, watch.fail)
+        try:
+            await watch.run()
         finally:
             reader.close()
 
@@ -156,11 +153,10 @@ class HostFollower:
         jobs.add("host", self._run)
 
     async def _run(self) -> None:
-        with Signal(self._table.observable) as signal:
-            while True:
-                await signal.wait()
-                host = next(self._table.all(self._database.snapshot()), None)
-                self._kernel.host_changed(host)
+        await run_rounds(Signal(self._table.observable), self._pass_on)
+
+    async def _pass_on(self, _: float | None) -> None:
+        self._kernel.host_changed(next(self._table.all(self._database.snapshot()), None))
 
 
 class NextHopFollower:
@@ -184,11 +180,11 @@ class NextHopFollower:
     async def _run(self) -> None:
         tables = (self._intent.next_hops, self._intent.instances)
         sources = (table.observable for table in tables)
-        with Signal(*sources, self._kernel.metrics_due) as signal:
-            while True:
-                await signal.wait()
-                rows = self._intent.next_hops.all(self._database.snapshot())
-                self._give(await in_slices(self._kernel.select(rows)))
+        await run_rounds(Signal(*sources, self._kernel.metrics_due), self._select)
+
+    async def _select(self, _: float | None) -> None:
+        rows = self._intent.next_hops.all(self._database.snapshot())
+        self._give(await in_slices(self._kernel.select(rows)))
 
     def _give(self, metrics: Metrics) -> None:
         # A new instance has no metrics, whatever one of its name had.
@@ -219,6 +215,7 @@ class SessionFollower:
         jobs.add("sessions", self._run)
 
     async def _run(self) -> None:
+        # Unlike `Watch`: no event is read again, so an error before a run is an error of it, too.
         await self._failed.wait()
         self._failed.clear()
         if self._error is not None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import Final
 
 from cells.hive.jobs import Jobs
-from cells.hive.rounds import in_slices
+from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
@@ -43,11 +42,10 @@ class KernelState:
         jobs.add("state", self._run)
 
     async def _run(self) -> None:
-        with Signal(self._kernel.changed) as signal:
-            while True:
-                await signal.wait()
-                await in_slices(self.write())
-                await asyncio.sleep(INTERVAL_SECONDS)
+        async def write(_: float | None) -> None:
+            await in_slices(self.write())
+
+        await run_rounds(Signal(self._kernel.changed), write, interval=INTERVAL_SECONDS)
 
     def write(self) -> Slices[None]:
         """Write what differs, in slices: a route server announces very many sets of next hops."""

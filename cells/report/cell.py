@@ -15,6 +15,7 @@ from cells.api.resource import ApiResource
 from cells.apply.outcomes import OutcomeLog, failure_text, object_ref
 from cells.apply.reconcile import Runners
 from cells.hive import Group, Health, Wiring, provide
+from cells.hive.failing_job import Watch
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
@@ -26,7 +27,6 @@ from cells.report.event_items import event_item
 from cells.report.event_writes import EventWrites
 from cells.report.node_objects import NodeObjectReport
 from cells.sources.api_server import Kubernetes
-from cells.sources.failing_job import Watch
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from cells.state.node import ThisNode

@@ -18,10 +18,10 @@ import structlog
 from prometheus_client.core import Metric
 
 from cells.hive import Health, SettingError
+from cells.hive.failing_job import Watch
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.options import KubernetesOptions
-from cells.sources.failing_job import Watch
 from cells.sources.feed_log import FeedLog
 from cells.sources.feed_metrics import FeedMetrics
 from cells.sources.resources import ApiServers, EventTraceLinks, MassWithdrawHold

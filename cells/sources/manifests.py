@@ -9,10 +9,10 @@ from __future__ import annotations
 import structlog
 
 from cells.hive import Health, Wiring, provide
+from cells.hive.failing_job import Watch
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ManifestsOptions
-from cells.sources.failing_job import Watch
 from cells.sources.resources import EventTraceLinks, MassWithdrawHold
 from cells.sources.unused_objects import UnusedObjectsLog
 from cells.state.last_valid_manifests import LastValidObjects

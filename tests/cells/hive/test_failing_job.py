@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from cells.sources.failing_job import Watch
+from cells.hive.failing_job import Watch
 
 
 class Scripted:
