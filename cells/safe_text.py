@@ -34,11 +34,6 @@ def escape(text: str, keep: str = "") -> str:
     )
 
 
-def decode(data: bytes) -> str:
-    r"""Read UTF-8 as far as it is, invalid bytes as ``\xNN``, and `escape` the result."""
-    return escape(data.decode("utf-8", "backslashreplace"))
-
-
 def shorten(text: str, limit: int) -> str:
     """Cut to ``limit`` characters, the last of them an ellipsis if something was cut."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -90,15 +90,10 @@ class BfdCounters(msgspec.Struct, frozen=True, order=True, kw_only=True):
 class BfdProcess(msgspec.Struct, frozen=True, kw_only=True):
     """The process that has the sessions, as of the last reading."""
 
-    name: str
-    """Of the program, with its version."""
     connected: bool
     """False once the connection is lost: sessions go on, and what is known of them is old."""
     realtime: bool = False
     """Whether it is scheduled before ordinary processes (SCHED_FIFO)."""
-    memory_locked: bool = False
-    least_interval: int = 0
-    """To which shorter intervals are raised, in microseconds; 0 with real time."""
     lateness: int = 0
     """The latest that a deadline was met, in microseconds."""
     discarded: tuple[tuple[str, int], ...] = ()

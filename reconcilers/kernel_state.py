@@ -15,12 +15,8 @@ class KernelTable(msgspec.Struct, frozen=True, order=True, kw_only=True):
     table: int
     family: str
     metric: int
-    protocol: int
-    """Of our routes there."""
     instances: tuple[str, ...] = ()
     """The instances of the routes there; empty for routes of an earlier run."""
-    wanted: int = 0
-    """Prefixes that the instances have best paths of, installed or not."""
     installed: int = 0
     """Routes of ours, as the writer has confirmed them."""
     failed: tuple[tuple[str, int], ...] = ()
@@ -46,13 +42,5 @@ class KernelSettings(msgspec.Struct, frozen=True, order=True, kw_only=True):
     """Next hops of a route at the most."""
     multipath_relax: bool = False
     """Whether AS paths of equal length are equal."""
-    blackhole: bool = False
-    """Whether routes with the community BLACKHOLE discard packets (RFC 7999)."""
-    default_route: bool = False
-    """Whether default routes that no rule names are installed."""
-    check: bool = True
-    """Whether routes with which the node does not reach its cluster are removed."""
-    keep: bool = True
-    """Whether routes stay when the agent ends."""
     problems: tuple[str, ...] = ()
     """Of the process that writes the routes, and of VRFs without a table of their own."""

@@ -217,7 +217,7 @@ class BfdFollower:
             )
             if status is not None:
                 counters.append(counters_row(peer, status))
-        of_process = process_row(self._client.program or PROGRAM, self._status, connected=connected)
+        of_process = process_row(self._status, connected=connected)
         tables = self._intent.bfd_sessions, self._intent.bfd_counters, self._intent.bfd_process
         with self._database.write(*tables) as txn:
             replace_all(txn, tables[0], rows)

@@ -58,7 +58,6 @@ class Directory:
     """The cell that provides each type, and the cells that contribute to each group."""
 
     def __init__(self, cells: Sequence[Cell], enabled: Mapping[str, bool]) -> None:
-        self.cells = tuple(cells)
         self._enabled = enabled
         self._owners: dict[Any, tuple[Cell, Provider]] = {}
         self._private: dict[tuple[str, Any], tuple[Cell, Provider]] = {}

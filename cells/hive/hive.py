@@ -55,8 +55,6 @@ class Hive:
         check_names(cells)
         self.cells = tuple(cells)
         self.settings = settings
-        self.order = tuple(cell for cell in cells if settings.enabled[cell.name])
-        """The enabled cells, as they are listed."""
         self.lifecycle = Lifecycle()
         self.health = HealthTree(clock=clock)
         self.readiness = Readiness()

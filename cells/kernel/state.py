@@ -56,7 +56,7 @@ class KernelState:
         )
         tables, settings = self._intent.kernel_tables, self._intent.kernel_settings
         with self._database.write(tables, settings) as txn:
-            rows = table_rows(wanted, installed, withheld, self._options.protocol)
+            rows = table_rows(wanted, installed, withheld)
             replace_all(txn, tables, rows)
             replace_all(txn, settings, (settings_row(self._options, wanted, installed),))
         table = self._intent.kernel_next_hops

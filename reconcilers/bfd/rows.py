@@ -88,16 +88,13 @@ def counters_row(peer: Peer, status: SessionStatus) -> BfdCounters:
     )
 
 
-def process_row(program: str, status: ProcessStatus | None, *, connected: bool) -> BfdProcess:
+def process_row(status: ProcessStatus | None, *, connected: bool) -> BfdProcess:
     """Return the row of the BFD process."""
     if status is None:
-        return BfdProcess(name=program, connected=connected)
+        return BfdProcess(connected=connected)
     return BfdProcess(
-        name=program,
         connected=connected,
         realtime=status.realtime,
-        memory_locked=status.memory_locked,
-        least_interval=status.least_interval,
         lateness=status.lateness,
         discarded=tuple((each.reason, each.packets) for each in status.discarded),
         problems=status.problems,

@@ -18,7 +18,7 @@ from speaker.attribute import address_text
 
 
 def table_rows(
-    wanted: WantedTables, installed: InstalledRoutes, withheld: WithheldRoutes, protocol: int
+    wanted: WantedTables, installed: InstalledRoutes, withheld: WithheldRoutes
 ) -> Iterator[KernelTable]:
     """Yield the state of each table of the kernel as a row of StateDB."""
     for table in dict.fromkeys((*wanted.tables, *installed.tables)):
@@ -31,9 +31,7 @@ def table_rows(
             table=table.table,
             family=str(FAMILIES[table.family]),
             metric=table.metric,
-            protocol=protocol,
             instances=tuple(wanted.instances_of(table)),
-            wanted=wanted.count(table),
             installed=installed.count(table),
             failed=tuple(sorted(failed.items())),
         )
@@ -48,10 +46,6 @@ def settings_row(
         protocol=options.protocol,
         multipath=options.multipath,
         multipath_relax=options.multipath_relax,
-        blackhole=options.blackhole,
-        default_route=options.default_route,
-        check=options.check,
-        keep=options.keep,
         problems=(*problems, *wanted.problems()),
     )
 

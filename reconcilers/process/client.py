@@ -32,8 +32,6 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         self._lost: list[Callable[[], None]] = []
         self.version: int | None = None
         """Of the messages, once both sides have greeted."""
-        self.program = ""
-        """Name and version of the other side, once it has greeted."""
         self.problem = ""
         """The fault of the process or of the last connection; empty without a fault."""
 
@@ -113,7 +111,6 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
     def _greet(self, hello: Greeting) -> None:
         self.version = self._codec.common_version(hello)
         self._greeted = True
-        self.program = hello.program
         self.problem = ""
         for connected in self._connected:
             connected()

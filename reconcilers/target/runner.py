@@ -56,8 +56,6 @@ class RoundSummary(msgspec.Struct, frozen=True):
     """Whether any object was reconciled, or the listing of objects failed or recovered."""
     complete: bool
     """Whether every reconciler has listed its objects, now or before."""
-    errors: int
-    """Objects that fail at present, and listings."""
     retry_at: float | None
     """When an object is due that failed or that waits, on the clock of the round."""
     due: frozenset[str] = frozenset()
@@ -218,7 +216,7 @@ class Runner:
         self.write_statuses()
         complete = len(ready) == len(self.queues)
         names = frozenset([queue.name for queue, _ in due])
-        return RoundSummary(changed, complete, self._error_count(), self._next_due(), names)
+        return RoundSummary(changed, complete, self._next_due(), names)
 
     def _ready_queues(self) -> list[Queue]:
         """Return the queues up to the first one of each target that was never listed."""
@@ -234,7 +232,7 @@ class Runner:
     @property
     def has_failures(self) -> bool:
         """Whether an object of a reconciler that runs fails, or a listing."""
-        return self._error_count() > 0
+        return any(map(_failing, self.queues))
 
     def reports(self) -> list[ReconcilerReport]:
         """Report all reconcilers that run, in order."""
@@ -386,9 +384,6 @@ class Runner:
     def _next_due(self) -> float | None:
         times = [queue.next_due() for queue in self.queues]
         return min([time for time in times if time is not None], default=None)
-
-    def _error_count(self) -> int:
-        return sum(map(len, map(_failing, self.queues)))
 
 
 def _check(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cells.safe_text import decode, escape, plain_reason, shorten
+from cells.safe_text import escape, plain_reason, shorten
 
 HOSTILE = {
     "ansi": ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
@@ -34,11 +34,6 @@ def test_h50_escaped_text_is_printable_and_valid_utf8(text: str) -> None:
     assert safe.isprintable()
     safe.encode("utf-8")
     assert escape(safe) == safe
-
-
-@given(st.binary())
-def test_h50_any_bytes_become_printable(data: bytes) -> None:
-    assert decode(data).isprintable()
 
 
 def test_text_is_cut_with_an_ellipsis() -> None:

@@ -27,12 +27,6 @@ EQUIVALENT: Final = (
         "the kernel returns the 12 octets of struct ucred in any larger room",
     ),
     Equivalent(
-        "cells/safe_text.py",
-        'return escape(data.decode("utf-8", "backslashreplace"))',
-        "\"utf-8\" -> 'utf-8_'",
-        "Python finds a codec by its letters and digits",
-    ),
-    Equivalent(
         "cells/observability/logging/__init__.py",
         "cache_logger_on_first_use=False,",
         ", cache_logger_on_first_use=False -> (nothing)",

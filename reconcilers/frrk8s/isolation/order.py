@@ -57,18 +57,11 @@ class LeftOut(NamedTuple):
 
 
 class Isolated(NamedTuple):
-    """The accepted units, and why the others are not in effect."""
+    """The accepted objects, and why the others are not in effect."""
 
-    accepted: list[Unit]
-    """The units, the oldest first."""
     refs: frozenset[ObjectRef]
-    """The objects, also without units."""
+    """The accepted objects, also without units."""
     left_out: Mapping[ObjectRef, LeftOut]
-
-    @property
-    def problems(self) -> list[Problem]:
-        """The problems of all objects that isolation rejects, in its order."""
-        return [problem for reasons in self.left_out.values() for problem in reasons.problems]
 
 
 def isolated(
@@ -173,11 +166,8 @@ class _Isolation:
             reasons[ref] = self._reasons(member, table, left_out)
             if self._pieces.fill_slice(PIECES_OF_OBJECT):
                 yield
-        return Isolated(
-            [unit for member in self._objects if member.ref in accepted for unit in member.units],
-            frozenset(member.ref for member in self._objects if member.ref in accepted),
-            reasons,
-        )
+        refs = frozenset(member.ref for member in self._objects if member.ref in accepted)
+        return Isolated(refs, reasons)
 
     def _beside(
         self, accepted: Iterable[ObjectRef], present: Iterable[IsolatedObject]

@@ -23,9 +23,7 @@ COUNTERS = BfdCounters(
     echoes_sent=5,
     echoes_received=4,
 )
-PROCESS = BfdProcess(
-    name="waggle-bfd", connected=True, realtime=True, lateness=1500, discarded=(("TTL", 4),)
-)
+PROCESS = BfdProcess(connected=True, realtime=True, lateness=1500, discarded=(("TTL", 4),))
 
 
 def scraped(*sessions: BfdSession, process: BfdProcess | None = None) -> set[str]:

@@ -91,7 +91,7 @@ def test_construction_is_in_order_of_need_and_so_are_start_and_stop() -> None:
 def test_a_disabled_cell_is_not_built() -> None:
     hive = build(STORE, WEB, disabled=["web"])
     assert EVENTS == ["new store"]
-    assert [cell.name for cell in hive.order] == ["store"]
+    assert hive.settings.enabled == {"store": True, "web": False}
     with pytest.raises(CompositionError, match="no enabled cell provides Web"):
         hive.get(Web)
 

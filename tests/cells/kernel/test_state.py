@@ -69,11 +69,11 @@ def test_very_many_sets_of_next_hops_are_written_in_slices_as_they_change() -> N
 
 def test_the_settings_are_a_row_with_what_keeps_all_routes_out() -> None:
     agent = Agent().start()
-    options = FibOptions(multipath=8, check=False)
+    options = FibOptions(multipath=8)
     state = KernelState(agent.db, agent.intent, agent.kernel, options, TestJobs().given)
     finish(state.write())
     (row,) = agent.intent.kernel_settings.all(agent.db.snapshot())
-    assert row == KernelSettings(protocol=186, multipath=8, check=False)
+    assert row == KernelSettings(protocol=186, multipath=8)
     agent.writer.report(Health("another writer has the protocol number 186"))
     finish(state.write())
     (row,) = agent.intent.kernel_settings.all(agent.db.snapshot())

@@ -34,7 +34,7 @@ def test_the_sessions_have_their_counters_and_the_process() -> None:
     view = agent_bfd(
         *(BfdSession(instance="i", peer=peer) for peer in ("p", "q")),
         BfdCounters(instance="i", peer="q", packets_sent=7),
-        BfdProcess(name="b", connected=True, lateness=2500, problems=("no real time",)),
+        BfdProcess(connected=True, lateness=2500, problems=("no real time",)),
     )
     items = view.bfd_sessions(None, None)
     assert [(item.node, item.peer, item.packets_sent) for item in items] == [
@@ -78,7 +78,7 @@ def test_times_are_seconds() -> None:
         detection_time=1_200_000,
     )
     counters = BfdCounters(instance="i", peer="p", packets_sent=4, longest_gap=301_500)
-    item = bfd_item("n", row, counters, BfdProcess(name="b", connected=True, lateness=1100))
+    item = bfd_item("n", row, counters, BfdProcess(connected=True, lateness=1100))
     assert item.local_intervals == BfdIntervalsItem(
         transmit_seconds=0.3, receive_seconds=0.05, detect_multiplier=3
     )

@@ -207,7 +207,7 @@ def test_a_bfd_session() -> None:
     counters = BfdCounters(
         instance="i", peer="p", packets_sent=4, packets_received=5, longest_gap=6_000
     )
-    process = BfdProcess(name="b", connected=True, lateness=1_500)
+    process = BfdProcess(connected=True, lateness=1_500)
     found = spelled(bfd_item("n", row, counters, process))
     assert found == {
         "node": "n",

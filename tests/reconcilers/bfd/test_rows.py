@@ -73,11 +73,8 @@ def test_counters_and_the_process_have_rows_of_their_own() -> None:
         discarded=(Discarded("TTL", 3),),
         problems=("x",),
     )
-    assert process_row("waggle-bfd", status, connected=True) == BfdProcess(
-        name="waggle-bfd",
+    assert process_row(status, connected=True) == BfdProcess(
         connected=True,
-        memory_locked=True,
-        least_interval=300_000,
         lateness=12,
         discarded=(("TTL", 3),),
         problems=("x",),

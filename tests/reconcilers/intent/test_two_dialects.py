@@ -175,7 +175,7 @@ def test_another_node_compiles_what_depends_on_it_alone() -> None:
 def calls(applied: Applied) -> list[tuple[Any, ...]]:
     """Run one round, and return the calls that it made."""
     summary = applied.run()
-    assert summary.errors == 0
+    assert not applied.runner.has_failures
     assert summary.retry_at is None
     return applied.speaker.take()
 

@@ -24,6 +24,7 @@ from tests.reconcilers.build import (
     peer_config,
     service,
 )
+from tests.reconcilers.target.failures import failures
 from tests.support import kinds
 
 POD, WEB, NEW = "10.244.0.0/24", "198.51.100.1/32", "198.51.100.2/32"
@@ -225,7 +226,7 @@ def test_an_error_is_the_status_of_its_object_and_is_retried() -> None:
     applied = Applied()
     applied.speaker.failing = {"p"}
     summary = applied.run()
-    assert summary.errors == 1
+    assert failures(applied.runner) == 1
     found = status(applied, "peer", "i/p")
     assert found is not None
     assert (found.error, found.attempts) == ("OSError: no", 1)
@@ -234,7 +235,8 @@ def test_an_error_is_the_status_of_its_object_and_is_retried() -> None:
     applied.speaker.take()
     assert not applied.runner.run(summary.retry_at - 0.01).changed
     applied.speaker.failing = set()
-    assert applied.runner.run(summary.retry_at).errors == 0
+    applied.runner.run(summary.retry_at)
+    assert failures(applied.runner) == 0
     assert applied.speaker.take() == [("set_peer", "i", "p")]
 
 
@@ -330,7 +332,7 @@ def test_a_listing_that_fails_has_a_status_and_is_retried_while_other_reconciler
         both = [peer("p", peerAddress=ROUTER), peer("q", peerAddress="192.0.2.8")]
         applied.cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=both))
         summary = applied.run(1.0)
-        assert (summary.changed, summary.complete, summary.errors) == (True, True, 1)
+        assert (summary.changed, summary.complete, failures(applied.runner)) == (True, True, 1)
         assert statuses(applied)["route-set", "*"] == "OSError: unreadable"
         assert set(applied.speaker.peer_configs("i")) == {"p", "q"}
         assert applied.held() == {POD, WEB}
@@ -338,7 +340,7 @@ def test_a_listing_that_fails_has_a_status_and_is_retried_while_other_reconciler
         assert 0.0 < summary.retry_at - 1.0 < 1.0
     # Its changes are not lost.
     summary = applied.run(summary.retry_at)
-    assert (summary.changed, summary.errors, summary.retry_at) == (True, 0, None)
+    assert (summary.changed, failures(applied.runner), summary.retry_at) == (True, 0, None)
     assert applied.held() == {POD, WEB, NEW}
     assert ("route-set", "*") not in statuses(applied)
     assert not applied.run(3.0).changed
@@ -352,7 +354,7 @@ def test_no_peer_is_created_before_the_route_sets_could_be_listed_once(
     with monkeypatch.context() as patch:
         listing_fails(applied, patch, method)
         summary = applied.run()
-        assert (summary.complete, summary.errors) == (False, 1)
+        assert (summary.complete, failures(applied.runner)) == (False, 1)
         assert set(applied.speaker.instance_configs()) == {"i"}
         assert applied.speaker.peer_configs("i") == {}
     assert summary.retry_at is not None
@@ -401,13 +403,14 @@ def test_an_error_of_a_read_is_the_status_of_its_object_alone(method: str) -> No
     applied.cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=both))
     unreadable(applied, "peer", method, "p")
     summary = applied.run()
-    assert summary.errors == 1
+    assert failures(applied.runner) == 1
     assert statuses(applied)["peer", "i/p"] == "OSError: unreadable"
     assert statuses(applied)["peer", "i/q"] is None
     assert set(applied.speaker.peer_configs("i")) == {"q"}
     delattr(applied.runner.queues[3].reconciler, method)
     assert summary.retry_at is not None
-    assert applied.run(summary.retry_at).errors == 0
+    applied.run(summary.retry_at)
+    assert failures(applied.runner) == 0
     assert set(applied.speaker.peer_configs("i")) == {"p", "q"}
 
 
@@ -426,7 +429,8 @@ def test_an_error_of_a_read_of_a_deleted_object_is_the_status_of_its_object_alon
     assert set(applied.speaker.peer_configs("i")) == {"p"}
     delattr(applied.runner.queues[3].reconciler, method)
     assert summary.retry_at is not None
-    assert applied.run(summary.retry_at).errors == 0
+    applied.run(summary.retry_at)
+    assert failures(applied.runner) == 0
     assert applied.speaker.peer_configs("i") == {}
 
 
@@ -439,14 +443,15 @@ def test_an_instance_that_fails_blocks_no_other() -> None:
     applied.cluster.put(kinds.CLUSTER_CONFIG, value)
     applied.speaker.failing = {"i"}
     summary = applied.run()
-    assert summary.errors == 1
+    assert failures(applied.runner) == 1
     assert [call[:2] for call in applied.speaker.take() if call[0].startswith("set")] == [
         ("set_instance", "j"),
         ("set_peer", "j"),
     ]
     applied.speaker.failing = set()
     assert summary.retry_at is not None
-    assert applied.run(summary.retry_at).errors == 0
+    applied.run(summary.retry_at)
+    assert failures(applied.runner) == 0
     assert [call[0] for call in applied.speaker.take()] == [
         "set_instance",
         "update_routes",
