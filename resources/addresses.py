@@ -61,8 +61,11 @@ def without_leading_zeros(text: str) -> str:
     return text
 
 
-def canonical_prefix(text: str) -> str:
-    """Return the canonical text of a prefix without host bits. Raises `ValueError` naming the rule."""
+def canonical_prefix(text: str, *, host_bits: bool = False) -> str:
+    """Return the canonical text of a prefix without host bits. Raises `ValueError` naming the rule.
+
+    ``host_bits`` clears them.
+    """
     if not text.isascii() or "/" not in text:
         raise ValueError(f"{shortened(text)} is not a prefix such as 10.0.0.0/24")
     base, _, length = text.partition("/")
@@ -72,7 +75,7 @@ def canonical_prefix(text: str) -> str:
     if int(length) > address.max_prefixlen:
         raise ValueError(f"{shortened(text)}: {shortened(length)} is not a prefix length")
     network = ipaddress.ip_network((address, int(length)), strict=False)
-    if network.network_address != address:
+    if network.network_address != address and not host_bits:
         raise ValueError(f"{shortened(text)} has host bits set; the prefix is {network}")
     return str(network)
 
@@ -127,11 +130,11 @@ def interface_errors(text: str, path: str) -> Iterator[FieldError]:
         yield FieldError(path, f"{shortened(text)} cannot be the name of an interface")
 
 
-def prefix_errors(text: str | None, path: str) -> Iterator[FieldError]:
-    """Yield an error when the text of a field is not an IP prefix."""
+def prefix_errors(text: str | None, path: str, *, host_bits: bool = False) -> Iterator[FieldError]:
+    """Yield an error when the text of a field is not an IP prefix; ``host_bits`` admits them."""
     if text is not None:
         try:
-            canonical_prefix(text)
+            canonical_prefix(text, host_bits=host_bits)
         except ValueError as error:
             yield FieldError(path, _message(text, error, "a prefix"))
 

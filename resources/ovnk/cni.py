@@ -91,14 +91,14 @@ def default_config() -> str:
 def parse_subnets(text: str, *, layer3: bool) -> tuple[ClusterSubnet, ...]:
     """Parse the subnets of a CNI configuration: ``10.0.0.0/16/24,...``, plain for Layer2.
 
-    Raises ValueError.
+    Host bits are cleared, as the API of ClusterUserDefinedNetworks admits them. Raises ValueError.
     """
     return tuple(_subnet(part.strip(), layer3) for part in text.split(",") if part.strip())
 
 
 def _subnet(text: str, layer3: bool) -> ClusterSubnet:
     parts = text.split("/")
-    prefix = canonical_prefix("/".join(parts[:2]))
+    prefix = canonical_prefix("/".join(parts[:2]), host_bits=True)
     length = int(prefix.rpartition("/")[2])
     version, longest = (6, 128) if ":" in prefix else (4, 32)
     if len(parts) > 3 or (len(parts) == 3 and not layer3):

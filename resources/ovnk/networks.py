@@ -283,11 +283,11 @@ def _layer3_errors(config: Layer3Config, path: str) -> Iterator[FieldError]:
     networks: list[tuple[str, Network]] = []
     for i, subnet in enumerate(config.subnets):
         where = f"{path}.subnets[{i}]"
-        errors = list(prefix_errors(subnet.cidr, f"{where}.cidr"))
+        errors = list(prefix_errors(subnet.cidr, f"{where}.cidr", host_bits=True))
         yield from errors
         if errors:
             continue
-        network = ipaddress.ip_network(subnet.cidr)
+        network = ipaddress.ip_network(subnet.cidr, strict=False)
         networks.append((f"{where}.cidr", network))
         host = subnet.host_subnet
         if host is not None and host <= network.prefixlen:
@@ -306,10 +306,10 @@ def _layer2_errors(config: Layer2Config, path: str) -> Iterator[FieldError]:
     networks: list[tuple[str, Network]] = []
     for i, text in enumerate(config.subnets):
         where = f"{path}.subnets[{i}]"
-        errors = list(prefix_errors(text, where))
+        errors = list(prefix_errors(text, where, host_bits=True))
         yield from errors
         if not errors:
-            networks.append((where, ipaddress.ip_network(text)))
+            networks.append((where, ipaddress.ip_network(text, strict=False)))
     yield from _one_per_family(networks)
     assigned = config.ipam is None or config.ipam.mode == "Enabled"
     if assigned and not config.subnets:
@@ -361,10 +361,10 @@ def _primary_subnets(config: Layer2Config | Layer3Config, path: str) -> Iterator
         yield FieldError(path, "requires role Primary")
     subnets: list[tuple[str, Network]] = []
     for i, text in enumerate(config.join_subnets):
-        errors = list(prefix_errors(text, f"{path}[{i}]"))
+        errors = list(prefix_errors(text, f"{path}[{i}]", host_bits=True))
         yield from errors
         if not errors:
-            subnets.append((f"{path}[{i}]", ipaddress.ip_network(text)))
+            subnets.append((f"{path}[{i}]", ipaddress.ip_network(text, strict=False)))
     yield from _one_per_family(subnets)
 
 

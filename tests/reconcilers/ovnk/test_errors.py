@@ -316,9 +316,9 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
     ),
     (
         "wrong subnets of a network",
-        Cluster(W1, source(), attachment("red", "10.61.0.1/16/24"), advertisements(**OF_RED)),
+        Cluster(W1, source(), attachment("red", "10.61.0.0/33/24"), advertisements(**OF_RED)),
         ERROR,
-        ["red", "host bits"],
+        ["red", "10.61.0.0/33"],
     ),
 ]
 

@@ -239,3 +239,16 @@ def test_a_node_is_no_neighbour_of_itself_however_its_address_is_written(address
     (spec,) = cluster.generated().values()
     (router,) = spec["bgp"]["routers"]
     assert [neighbor["address"] for neighbor in router["neighbors"]] == ["10.88.0.1"]
+
+
+def test_host_bits_of_subnets_are_cleared() -> None:
+    blue = attachment("blue", "10.61.0.1/16/24", config={"transport": "no-overlay"})
+    lab = attachment("lab", "10.70.0.1/20", number="6", config={"topology": "layer2"})
+    cluster = Cluster(node("w1", SUBNETS), source(), blue, lab, advertisements(**OF_CLUSTER))
+    cluster.write()
+    (spec,) = cluster.generated().values()
+    router = spec["bgp"]["routers"][0]
+    assert list(router["prefixes"]) == ["10.61.3.0/24", "10.70.0.0/20"]
+    (neighbor,) = router["neighbors"]
+    received = neighbor["toReceive"]["allowed"]["prefixes"]
+    assert [one["prefix"] for one in received] == ["10.61.0.0/16"]

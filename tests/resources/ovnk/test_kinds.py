@@ -76,6 +76,8 @@ ACCEPTED = [
     (CLUSTER_NETWORK, layer2()),
     (CLUSTER_NETWORK, layer2(subnets=["10.70.0.0/20", "2001:db8::/64"])),
     (CLUSTER_NETWORK, layer2(defaultGatewayIPs=["10.70.0.1"])),
+    (CLUSTER_NETWORK, layer3(subnets=[{"cidr": "10.0.0.1/16"}], joinSubnets=["100.65.0.1/16"])),
+    (CLUSTER_NETWORK, layer2(subnets=["10.70.0.1/20"], reservedSubnets=["10.70.1.0/24"])),
     (
         CLUSTER_NETWORK,
         cluster({"topology": "Localnet", "localnet": {"role": "Secondary", "vlan": {}}}),
@@ -161,7 +163,7 @@ REJECTED = [
     (CLUSTER_NETWORK, layer3(subnets=[]), "spec.network.layer3.subnets"),
     (
         CLUSTER_NETWORK,
-        layer3(subnets=[{"cidr": "10.0.0.1/16"}]),
+        layer3(subnets=[{"cidr": "10.0.0.1"}]),
         "spec.network.layer3.subnets[0].cidr",
     ),
     (
@@ -178,6 +180,16 @@ REJECTED = [
         CLUSTER_NETWORK,
         layer3(subnets=[{"cidr": "10.0.0.0/8"}, {"cidr": "10.1.0.0/16"}]),
         "spec.network.layer3.subnets[1].cidr",
+    ),
+    (
+        CLUSTER_NETWORK,
+        layer3(subnets=[{"cidr": "10.1.0.1/16"}, {"cidr": "10.1.0.2/16"}]),
+        "spec.network.layer3.subnets[1].cidr",
+    ),
+    (
+        CLUSTER_NETWORK,
+        layer2(reservedSubnets=["10.70.1.1/24"]),
+        "spec.network.layer2.reservedSubnets[0]",
     ),
     (
         CLUSTER_NETWORK,
