@@ -9,6 +9,8 @@ from reconcilers.ovnk.errors import ConfigurationPending
 from reconcilers.ovnk.results import Result
 from reconcilers.ovnk.stored_objects import Stored, StoredKey, deletion, generated
 from reconcilers.ovnk.translation import OfSource
+from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.ovnk.networkattachmentdefinition import ROUTE_ADVERTISEMENTS as KEY
 
 
 class ChangedObjects:
@@ -44,8 +46,10 @@ class ChangedObjects:
             for key in keys:
                 differing.pop(key, None)
                 wanted = result.wanted.get(key)
-                if wanted is not None and (all_objects or _differs(stored, key, wanted)):
-                    row = stored.objects.get(key)
+                if wanted is None:
+                    continue
+                row = stored.objects.get(key)
+                if all_objects or _differs(row, result.name, wanted):
                     differing[key] = generated(result.name, key, wanted.spec, row)
             self._differing[result.name] = differing
             writes += (differing[key] for key in sorted(differing))
@@ -53,12 +57,19 @@ class ChangedObjects:
         for name in sorted(stored.by_advertisements.keys() - names):
             keys = stored.by_advertisements[name]
             deletions += (deletion(stored.objects[key]) for key in sorted(keys))
-        return writes, deletions
+        # An object whose label or annotation was edited is written under its name, and not withdrawn.
+        written = {one.object for one in writes}
+        return writes, [one for one in deletions if one.object not in written]
 
 
-def _differs(stored: Stored, key: StoredKey, wanted: OfSource) -> bool:
-    row = stored.objects.get(key)
-    return row is None or bool(row.invalid) or row.spec != wanted.spec
+def _differs(row: FRRConfiguration | None, name: str, wanted: OfSource) -> bool:
+    """True if the stored object, if any, is not as it has to be for RouteAdvertisements of a name."""
+    return (
+        row is None
+        or bool(row.invalid)
+        or row.metadata.labels.get(KEY) != name
+        or row.spec != wanted.spec
+    )
 
 
 def _superfluous(stored: Stored, result: Result) -> Iterable[Delete]:

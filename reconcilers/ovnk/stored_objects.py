@@ -37,7 +37,7 @@ class Stored(NamedTuple):
     """The generated objects of the cluster."""
 
     objects: Mapping[StoredKey, FRRConfiguration]
-    """The first by name of each key."""
+    """That with the name of each key, or the first by name."""
     duplicates: tuple[FRRConfiguration, ...]
     """Further ones of a key."""
     by_advertisements: Mapping[str, frozenset[StoredKey]]
@@ -68,7 +68,7 @@ def stored(rows: Iterable[FRRConfiguration]) -> Stored:
         if other is None:
             by_key[key] = row
             names.setdefault(label, []).append(key)
-        elif other.metadata.name > metadata.name:
+        elif _rank(key, other) > _rank(key, row):
             by_key[key] = row
             duplicates.append(other)
         else:
@@ -76,6 +76,12 @@ def stored(rows: Iterable[FRRConfiguration]) -> Stored:
     by_name = {name: frozenset(keys) for name, keys in names.items()}
     duplicates.sort(key=lambda row: row.key)
     return Stored(by_key, tuple(duplicates), by_name)
+
+
+def _rank(key: StoredKey, row: FRRConfiguration) -> tuple[bool, str]:
+    """Order the stored objects of one key: one whose annotation was edited has the name of another."""
+    name = row.metadata.name
+    return name != generated_name(key), name
 
 
 def deletion(row: FRRConfiguration) -> Delete:

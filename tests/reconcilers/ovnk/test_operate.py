@@ -82,16 +82,58 @@ def test_what_is_pending_is_withdrawn() -> None:
     assert cluster.condition().message == "configuration pending: no FRRConfigurations selected"
 
 
-def test_of_two_objects_with_one_key_the_first_by_name_is_kept() -> None:
+def test_of_two_objects_with_one_key_that_with_the_name_of_the_key_is_kept() -> None:
     cluster = Cluster(W1, source(), advertisements())
     cluster.write()
     spare = source("another", labels={KEY: "north"})
     spare["metadata"]["annotations"] = {KEY: "north/spine/w1"}
     cluster.put(spare)
     intent = cluster.write()
-    assert [one.object.name[:15] for one in intent.deletions] == ["ovnk-generated-"]
+    assert [one.object.name for one in intent.deletions] == ["another"]
+    assert [one for one in intent.generated if one.object.kind == "FRRConfiguration"] == []
+
+
+def test_of_two_objects_with_one_key_and_other_names_the_first_is_kept() -> None:
+    spares = [source(name, labels={KEY: "north"}) for name in ("b", "a", "c")]
+    for spare in spares:
+        spare["metadata"]["annotations"] = {KEY: "north/spine/w1"}
+    cluster = Cluster(W1, source(), advertisements(), *spares)
+    intent = cluster.write()
+    assert [one.object.name for one in intent.deletions] == ["b", "c"]
     (changed,) = (one for one in intent.generated if one.object.kind == "FRRConfiguration")
-    assert changed.object.name == "another"
+    assert changed.object.name == "a"
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations"),
+    [
+        ({KEY: "north"}, {KEY: "north/spine/w2"}),
+        ({KEY: "north"}, {KEY: "north/spine/w9"}),
+        ({KEY: "north"}, {KEY: "north"}),
+        ({KEY: "north"}, {}),
+        ({KEY: "south"}, {KEY: "north/spine/w1"}),
+        ({KEY: "gone"}, {KEY: "north/spine/w1"}),
+        ({}, {KEY: "north/spine/w1"}),
+        ({}, {}),
+    ],
+)
+def test_an_object_whose_label_or_annotation_was_edited_is_written_and_never_deleted(
+    labels: dict[str, str], annotations: dict[str, str]
+) -> None:
+    cluster = Cluster(W1, W2, source(), advertisements(), advertisements("south"))
+    first = cluster.write()
+    whole = cluster.generated()
+    (written,) = (
+        one.content
+        for one in first.generated
+        if one.content["metadata"].get("annotations") == {KEY: "north/spine/w1"}
+    )
+    metadata = {**written["metadata"], "labels": labels, "annotations": annotations}
+    cluster.put({**written, "metadata": metadata})
+    intent = cluster.write()
+    assert intent.deletions == ()
+    assert cluster.generated() == whole
+    assert cluster.write().generated == ()
 
 
 def test_sources_of_one_name_in_two_namespaces_have_an_object_each() -> None:
