@@ -219,7 +219,7 @@ def _received(networks: Iterable[Network]) -> tuple[PrefixSelector, ...]:
         PrefixSelector(prefix=subnet.prefix, ge=subnet.host_length, le=subnet.host_length)
         for network in networks
         if network.is_no_overlay
-        for subnet in network.subnets
+        for subnet in sorted(network.subnets, key=lambda subnet: subnet.prefix)
     )
 
 

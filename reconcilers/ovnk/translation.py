@@ -273,20 +273,18 @@ class _Source:
         )
 
     def _checked(self, router: Router) -> Iterable[Neighbor]:
-        """Return the neighbours of a router without the node itself. Raises `ConfigurationError`."""
+        """Yield the neighbours of a router without the node itself. Raises `ConfigurationError`."""
         where = f'FRRConfiguration "{self._source.metadata.name}"'
         for neighbor in router.neighbors:
             if not neighbor.address and not neighbor.interface:
                 text = "has a neighbor with neither address nor interface"
                 raise ConfigurationError(f"{where} {text}")
+            if comparable_address(neighbor.address) in self._values.own:
+                continue
             if neighbor.dual_stack_address_family:
                 text = f"{where}: neighbor {neighbor.address or neighbor.interface}"
                 raise ConfigurationError(f"{text}: dualStackAddressFamily is not supported")
-        return (
-            neighbor
-            for neighbor in router.neighbors
-            if comparable_address(neighbor.address) not in self._values.own
-        )
+            yield neighbor
 
     def _neighbor(
         self, neighbor: Neighbor, prefixes: Sequence[str], next_hops: NextHops, *, underlay: bool

@@ -252,3 +252,27 @@ def test_host_bits_of_subnets_are_cleared() -> None:
     (neighbor,) = router["neighbors"]
     received = neighbor["toReceive"]["allowed"]["prefixes"]
     assert [one["prefix"] for one in received] == ["10.61.0.0/16"]
+
+
+def test_the_node_itself_as_a_neighbour_is_left_out_whatever_else_it_has() -> None:
+    neighbors = [
+        {"address": "10.88.0.1", "asn": 64701},
+        {"address": "10.88.0.11", "asn": 64710, "dualStackAddressFamily": True},
+    ]
+    spine = source("spine", {"asn": 64710, "neighbors": neighbors})
+    cluster = Cluster(node("w1", SUBNETS), spine, advertisements())
+    assert cluster.condition().reason == "Accepted"
+    assert keys(cluster) == {"spine/w1"}
+
+
+def test_prefixes_that_may_be_received_are_in_order_whatever_the_order_of_the_subnets() -> None:
+    transport = {"transport": "no-overlay"}
+    subnets = "fd00:61::/48/64,10.62.0.0/16/24,10.61.0.0/16/24"
+    spine = source("spine", {"asn": 64710, "neighbors": [{"interface": "eth0", "asn": 64701}]})
+    blue = attachment("blue", subnets, config=transport)
+    cluster = Cluster(node("w1", SUBNETS), spine, blue, advertisements(**OF_CLUSTER))
+    cluster.write()
+    (spec,) = cluster.generated().values()
+    (neighbor,) = spec["bgp"]["routers"][0]["neighbors"]
+    received = [one["prefix"] for one in neighbor["toReceive"]["allowed"]["prefixes"]]
+    assert received == ["10.61.0.0/16", "10.62.0.0/16", "fd00:61::/48"]
