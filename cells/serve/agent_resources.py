@@ -3,93 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
 
-from cells.api.model import BfdItem, ExplainItem, HostItem, ReceivedExplainItem, StatusItem
+from cells.api.model import ReceivedExplainItem
 from cells.api.resource import ApiResource, BadRequestError, Query
 from cells.hive import HealthTree
 from cells.hive.composition import Composition
-from cells.serve.bfd import bfd_resource
-from cells.serve.routing import Routing, peer_counts_resource, peers_resource, routes_resource
-
-
-class Status(Protocol):
-    """The state of the agent."""
-
-    def item(self) -> StatusItem:
-        """Return how the agent is."""
-
-
-class Host(Protocol):
-    """The host of the agent."""
-
-    def host(self) -> HostItem:
-        """Return how the host is."""
-
-
-class Missing(Protocol):
-    """The peers that the list of sessions does not have."""
-
-    def reasons(self, *, empty: bool) -> list[str]:
-        """Return why peers are missing, a sentence each; ``empty``: there are none at all."""
-
-
-class BfdSessions(Protocol):
-    """The BFD sessions of the agent."""
-
-    def bfd_sessions(self, peer: str | None, instance: str | None) -> list[BfdItem]:
-        """Return the sessions, by instance and peer."""
-
-    def why_no_bfd(self) -> str:
-        """Return why there may be no session."""
-
-    def bfd_problems(self) -> list[str]:
-        """Return what is wrong with the process that has the sessions."""
-
-
-class Explanations(Protocol):
-    """The state of prefixes and objects at each peer."""
-
-    def explain(
-        self, target: str | None, *, peer: str | None, instance: str | None
-    ) -> Iterator[Sequence[ExplainItem]]:
-        """Yield the explanation of a prefix or an object for each peer, or of everything.
-
-        In slices. Raises `NotFoundError` or `BadRequestError` before the first item.
-        """
-
-
-class ReceivedExplanations(Protocol):
-    """The decisions of import policies."""
-
-    def explain_received(
-        self, prefix: str, *, peer: str | None, instance: str | None
-    ) -> Iterator[Sequence[ReceivedExplainItem]]:
-        """Yield what each peer's import policy decides about a prefix, or about an address.
-
-        In slices. Raises `NotFoundError` or `BadRequestError` before the first item.
-        """
-
-
-class Intent(Protocol):
-    """The intent of the node."""
-
-    def intent(self) -> Iterator[Sequence[dict[str, Any]]]:
-        """Yield instances, sessions, problems and routes in slices.
-
-        Raises `NotFoundError` before the first item.
-        """
+from cells.serve.bfd import AgentBfd, bfd_resource
+from cells.serve.explain import AgentExplanations
+from cells.serve.host import AgentHost
+from cells.serve.intent import AgentIntent
+from cells.serve.missing_peers import MissingPeers
+from cells.serve.received import AgentReceivedExplanations
+from cells.serve.routing import (
+    SpeakerRouting,
+    peer_counts_resource,
+    peers_resource,
+    routes_resource,
+)
+from cells.serve.status import AgentStatus
 
 
 def agent_resources(
-    status: Status,
-    host: Host,
-    routing: Routing,
-    missing: Missing,
-    bfd: BfdSessions,
-    explanations: Explanations,
-    received: ReceivedExplanations,
-    intent: Intent,
+    status: AgentStatus,
+    host: AgentHost,
+    routing: SpeakerRouting,
+    missing: MissingPeers,
+    bfd: AgentBfd,
+    explanations: AgentExplanations,
+    received: AgentReceivedExplanations,
+    intent: AgentIntent,
     health: HealthTree,
     composition: Composition,
 ) -> tuple[ApiResource, ...]:

@@ -25,7 +25,7 @@ from statedb import Database, Snapshot
 
 
 class AgentRouting(SpeakerRouting):
-    """`cells.serve.routing.Routing` of an agent."""
+    """The sessions and routes of an agent, with what its intent knows of them."""
 
     def __init__(
         self,

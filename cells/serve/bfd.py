@@ -20,7 +20,7 @@ NO_PROFILE: Final = "no peer has BFD settings"
 
 
 class AgentBfd:
-    """`cells.serve.agent_resources.BfdSessions` of the real agent."""
+    """The BFD sessions of the agent."""
 
     def __init__(
         self,

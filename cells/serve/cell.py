@@ -9,28 +9,19 @@ from cells.api.resource import ApiPlain, PlainError, Query
 from cells.dialects.cell import DialectCell
 from cells.hive import Wiring, provide
 from cells.hive.composition import Composition
-from cells.serve.agent_resources import (
-    BfdSessions,
-    Explanations,
-    Host,
-    Intent,
-    Missing,
-    ReceivedExplanations,
-    Status,
-    agent_resources,
-)
+from cells.serve.agent_resources import agent_resources
 from cells.serve.agent_routing import AgentRouting
 from cells.serve.bfd import AgentBfd
-from cells.serve.clear import Clearing, ClearPeers, clear_action
+from cells.serve.clear import ClearPeers, clear_action
 from cells.serve.explain import AgentExplanations
 from cells.serve.host import AgentHost
 from cells.serve.intent import AgentIntent
 from cells.serve.metrics import metrics_resource
 from cells.serve.missing_peers import MissingPeers
-from cells.serve.passwords import AgentPasswords, PasswordComparison, passwords_action
+from cells.serve.passwords import AgentPasswords, passwords_action
 from cells.serve.peer_names import PeerNames
 from cells.serve.received import AgentReceivedExplanations
-from cells.serve.routing import Routing
+from cells.serve.routing import SpeakerRouting
 from cells.serve.server import ApiServer
 from cells.serve.status import AgentStatus
 from cells.state.node import ThisNode
@@ -59,16 +50,16 @@ def make_clearing(node: ThisNode, speaker: SpeakerPort, names: PeerNames) -> Cle
 WIRING = Wiring(
     private=(
         PeerNames,
-        provide(AgentRouting, as_=Routing),
-        provide(AgentStatus, as_=Status),
-        provide(AgentHost, as_=Host),
-        provide(AgentBfd, as_=BfdSessions),
-        provide(MissingPeers, as_=Missing),
-        provide(AgentExplanations, as_=Explanations),
-        provide(AgentReceivedExplanations, as_=ReceivedExplanations),
-        provide(AgentIntent, as_=Intent),
-        provide(make_clearing, as_=Clearing),
-        provide(AgentPasswords, as_=PasswordComparison),
+        provide(AgentRouting, as_=SpeakerRouting),
+        AgentStatus,
+        AgentHost,
+        AgentBfd,
+        MissingPeers,
+        AgentExplanations,
+        AgentReceivedExplanations,
+        AgentIntent,
+        make_clearing,
+        AgentPasswords,
     ),
     invokes=(ApiServer,),
     contributes=(

@@ -36,13 +36,6 @@ class Clear(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """With ``in`` the only family that is sent again."""
 
 
-class Clearing(Protocol):
-    """Resets sessions, or has routes sent again."""
-
-    async def clear(self, body: Clear) -> Sequence[ClearedItem]:
-        """Clear the sessions of a peer; raises `NotFoundError` and `BadRequestError`."""
-
-
 class Node(Protocol):
     """The node of an agent, or a router."""
 
@@ -62,7 +55,7 @@ class Names(Protocol):
 
 
 class ClearPeers:
-    """`Clearing` of a real speaker."""
+    """Resets sessions, or has routes sent again."""
 
     def __init__(self, node: Node, speaker: SpeakerPort, names: Names) -> None:
         self._node = node
@@ -70,7 +63,7 @@ class ClearPeers:
         self._names = names
 
     async def clear(self, body: Clear) -> Sequence[ClearedItem]:
-        """See `Clearing`."""
+        """Clear the sessions of a peer; raises `NotFoundError` and `BadRequestError`."""
         self._names.check(body.peer, body.instance)
         chosen = self._names.chosen(body.peer, body.instance)
         statuses = [s for s in self._speaker.peers() if chosen(s.instance, s.name, s.address)]
@@ -114,6 +107,6 @@ def _families(body: Clear) -> tuple[Family, ...]:
         raise BadRequestError(str(error)) from None
 
 
-def clear_action(clearing: Clearing) -> ApiAction:
+def clear_action(clearing: ClearPeers) -> ApiAction:
     """Return the action."""
     return ApiAction(path="/v1/clear", kind="ClearedList", run=clearing.clear, body=Clear)

@@ -24,7 +24,7 @@ from statedb import Database
 
 
 class AgentExplanations:
-    """`cells.serve.agent_resources.Explanations` of the real agent."""
+    """The state of prefixes and objects at each peer."""
 
     def __init__(
         self,
@@ -47,7 +47,10 @@ class AgentExplanations:
     def explain(
         self, target: str | None, *, peer: str | None, instance: str | None
     ) -> Iterator[Sequence[ExplainItem]]:
-        """Yield the explanations of a prefix or of an object, one group for each peer."""
+        """Yield the explanations of a prefix or of an object, one group for each peer.
+
+        Raises `NotFoundError` or `BadRequestError` before the first item.
+        """
         explainer = self._loop.explainer()
         if explainer is None:
             raise NotFoundError("not all sources have been read yet; retry in a moment")

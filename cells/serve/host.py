@@ -42,7 +42,7 @@ VIRTUAL: Final = (
 
 
 class AgentHost:
-    """`cells.serve.agent_resources.Host` of the real agent."""
+    """The host of the agent."""
 
     def __init__(self, node: ThisNode, speaker: SpeakerPort) -> None:
         self._node = node.name

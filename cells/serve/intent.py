@@ -14,7 +14,7 @@ from statedb import Database
 
 
 class AgentIntent:
-    """`cells.serve.agent_resources.Intent` of the real agent."""
+    """The intent of the node, as ``waggle plan`` compares it."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from hmac import compare_digest
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -37,19 +37,8 @@ class CandidatePasswords(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     candidates: tuple[CandidatePassword, ...]
 
 
-class PasswordComparison(Protocol):
-    """Compares passwords with passwords in use."""
-
-    async def compare(self, body: CandidatePasswords) -> Sequence[PasswordItem]:
-        """Return for each candidate whether it is the password of its peer.
-
-        Raises `UnavailableError` where a password is not known, and `BadRequestError` for several
-        candidates of one peer, which would be guesses.
-        """
-
-
 class AgentPasswords:
-    """`PasswordComparison` of the real agent."""
+    """Compares passwords with passwords in use."""
 
     def __init__(
         self, node: ThisNode, database: Database, resources: Tables, intent: IntentTables
@@ -60,7 +49,11 @@ class AgentPasswords:
         self._passwords = Passwords(database, intent, resources)
 
     async def compare(self, body: CandidatePasswords) -> Sequence[PasswordItem]:
-        """See `PasswordComparison`."""
+        """Return for each candidate whether it is the password of its peer.
+
+        Raises `UnavailableError` where a password is not known, and `BadRequestError` for several
+        candidates of one peer, which would be guesses.
+        """
         if len(body.candidates) > MAX_CANDIDATES:
             raise BadRequestError(f"candidates: {MAX_CANDIDATES:,} at most")
         if len({(of.instance, of.peer) for of in body.candidates}) < len(body.candidates):
@@ -93,7 +86,7 @@ class AgentPasswords:
         return items
 
 
-def passwords_action(passwords: PasswordComparison) -> ApiAction:
+def passwords_action(passwords: AgentPasswords) -> ApiAction:
     """Return the action."""
     return ApiAction(
         path="/v1/passwords", kind="PasswordList", run=passwords.compare, body=CandidatePasswords

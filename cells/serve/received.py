@@ -51,7 +51,7 @@ class Decisions:
 
 
 class AgentReceivedExplanations:
-    """`cells.serve.agent_resources.ReceivedExplanations` of the real agent."""
+    """The decisions of import policies."""
 
     def __init__(
         self,
@@ -70,7 +70,10 @@ class AgentReceivedExplanations:
     def explain_received(
         self, prefix: str, *, peer: str | None, instance: str | None
     ) -> Iterator[Sequence[ReceivedExplainItem]]:
-        """Yield what the import policy of each peer decides about a prefix, a slice for each peer."""
+        """Yield what the import policy of each peer decides about a prefix, a slice for each peer.
+
+        Raises `NotFoundError` or `BadRequestError` before the first item.
+        """
         _, wanted = selected_families(None, prefix)
         assert wanted is not None  # noqa: S101  there is a prefix
         self._names.check(peer, instance)

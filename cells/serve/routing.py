@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from cells.api.model import PeerCountItem, RouteItem
 from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
@@ -30,33 +30,7 @@ Chosen = Callable[[str, str | None, str | None], bool]
 """Whether a peer is the wanted one, by its instance, name and address."""
 
 
-class Routing(Protocol):
-    """The sessions and routes of a program, read in one turn of the loop."""
-
-    def peers(self, *, peer: str | None, instance: str | None) -> list[dict[str, Any]]:
-        """Return the sessions, by instance and name; ``peer`` is a name or an address."""
-
-    def peer_counts(self) -> list[PeerCountItem]:
-        """Return the counts of the sessions, by instance and name."""
-
-    def routes(
-        self,
-        table: str,
-        *,
-        family: str | None,
-        peer: str | None,
-        instance: str | None,
-        prefix: str | None,
-    ) -> Iterator[Sequence[RouteItem]]:
-        """Yield the routes of a table in slices.
-
-        ``prefix`` is a prefix, or an address for the longest match of each table. Raises
-        `NotFoundError`, and `BadRequestError` for a peer of several instances or a ``prefix`` that
-        is neither, before the first slice.
-        """
-
-
-def peers_resource(routing: Routing, **more: Any) -> ApiResource:  # noqa: ANN401
+def peers_resource(routing: SpeakerRouting, **more: Any) -> ApiResource:  # noqa: ANN401
     """Return the path of the sessions; ``more`` are further fields of the resource."""
     return ApiResource(
         path="/v1/peers",
@@ -67,14 +41,14 @@ def peers_resource(routing: Routing, **more: Any) -> ApiResource:  # noqa: ANN40
     )
 
 
-def peer_counts_resource(routing: Routing) -> ApiResource:
+def peer_counts_resource(routing: SpeakerRouting) -> ApiResource:
     """Return the path of the counts of the sessions, which are read often."""
     return ApiResource(
         path="/v1/peer-counts", kind="PeerCountList", read=lambda _: routing.peer_counts()
     )
 
 
-def routes_resource(routing: Routing) -> ApiResource:
+def routes_resource(routing: SpeakerRouting) -> ApiResource:
     """Return the path of the routes."""
 
     def read(query: Query) -> Iterator[Sequence[RouteItem]]:
@@ -99,7 +73,7 @@ def routes_resource(routing: Routing) -> ApiResource:
 
 
 class SpeakerRouting:
-    """`Routing` of a speaker."""
+    """The sessions and routes of a program, read in one turn of the loop."""
 
     def __init__(
         self, speaker: SpeakerPort, bfd_state: Callable[[PeerStatus], str | None] = lambda _: None
@@ -114,7 +88,7 @@ class SpeakerRouting:
         return next((status.router_id for status in self._speaker.instances()), "")
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[dict[str, Any]]:
-        """Return the sessions that match, by instance and name."""
+        """Return the sessions, by instance and name; ``peer`` is a name or an address."""
         return [
             peer_item(self.node, status, self._bfd_state(status))
             for status in self.sessions(peer, instance)
@@ -155,7 +129,12 @@ class SpeakerRouting:
         instance: str | None,
         prefix: str | None,
     ) -> Iterator[Sequence[RouteItem]]:
-        """Yield the routes of a table in slices, by peer (or instance) and family."""
+        """Yield the routes of a table in slices, by peer (or instance) and family.
+
+        ``prefix`` is a prefix, or an address for the longest match of each table. Raises
+        `NotFoundError`, and `BadRequestError` for a peer of several instances or a ``prefix`` that
+        is neither, before the first slice.
+        """
         families, wanted = selected_families(family, prefix)
         instances = [status.name for status in self._speaker.instances()]
         if instance is not None and instance not in instances:

@@ -17,7 +17,7 @@ from cells.api.model import (
 )
 from cells.hive import HealthTree, Level, Readiness
 from cells.intent.cell import IntentLoop
-from cells.serve.routing import Routing
+from cells.serve.routing import SpeakerRouting
 from cells.state.node import ThisNode
 from reconcilers.dialect import ObjectStatus
 from reconcilers.intent.render import problems
@@ -30,12 +30,12 @@ from statedb import Database, Table
 
 
 class AgentStatus:
-    """`cells.serve.agent_resources.Status` of the real agent."""
+    """The state of the agent."""
 
     def __init__(
         self,
         node: ThisNode,
-        routing: Routing,
+        routing: SpeakerRouting,
         database: Database,
         resources: Tables,
         intent: IntentTables,

@@ -31,19 +31,18 @@ from cells.api.model import (
 from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
 from cells.hive import Cell, Wiring, load, suggestion
+from cells.hive.cell import Provider
 from cells.hive.hive import Hive
-from cells.serve.agent_resources import (
-    BfdSessions,
-    Explanations,
-    Host,
-    Intent,
-    Missing,
-    ReceivedExplanations,
-    Status,
-)
-from cells.serve.clear import Clear, Clearing
-from cells.serve.passwords import CandidatePasswords, PasswordComparison
-from cells.serve.routing import Routing
+from cells.serve.bfd import AgentBfd
+from cells.serve.clear import Clear, ClearPeers
+from cells.serve.explain import AgentExplanations
+from cells.serve.host import AgentHost
+from cells.serve.intent import AgentIntent
+from cells.serve.missing_peers import MissingPeers
+from cells.serve.passwords import AgentPasswords, CandidatePasswords
+from cells.serve.received import AgentReceivedExplanations
+from cells.serve.routing import SpeakerRouting
+from cells.serve.status import AgentStatus
 from tests.support.cells import rewired, supply
 
 
@@ -214,18 +213,18 @@ class MadeUp:
 def api_cell(made_up: MadeUp) -> Cell:
     """Return the cell of the local API with made-up answers."""
     paths = (
-        Status,
-        Host,
-        Routing,
-        Missing,
-        BfdSessions,
-        Explanations,
-        ReceivedExplanations,
-        Intent,
-        Clearing,
-        PasswordComparison,
+        AgentStatus,
+        AgentHost,
+        SpeakerRouting,
+        MissingPeers,
+        AgentBfd,
+        AgentExplanations,
+        AgentReceivedExplanations,
+        AgentIntent,
+        ClearPeers,
+        AgentPasswords,
     )
-    return rewired(API, private=tuple(supply(made_up, as_=path) for path in paths))
+    return rewired(API, private=tuple(Provider(lambda: made_up, path) for path in paths))
 
 
 @contextmanager
