@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cells.hive import Cell, Wiring
 from reconcilers.dialect_entry import DialectEntry
+from resources.option_declarations import Options
 
 if TYPE_CHECKING:
     from reconcilers.dialect import Dialect
@@ -28,33 +29,28 @@ class DialectCell(Cell, frozen=True, kw_only=True):
 
     def wired(self) -> Wiring:
         """Return the constructors; imports the dialect."""
-        from cells.dialects import wiring
+        from cells.dialects.wiring import wiring_of
 
-        make = wiring.operator_wiring if self.in_operator else wiring.agent_wiring
-        return make(self.entry)
+        return wiring_of(self.entry, in_operator=self.in_operator)
 
 
 def agent_cell(entry: DialectEntry) -> DialectCell:
     """Return the cell of a dialect in an agent."""
-    return DialectCell(
-        name=entry.name,
-        description=f"The API dialect of {entry.title}.",
-        options=entry.options,
-        on_by_default=entry.on_by_default,
-        needs=entry.feeds,
-        entry=entry,
-        in_operator=False,
-    )
+    return _cell(entry, entry.options, in_operator=False)
 
 
 def operator_cell(entry: DialectEntry) -> DialectCell:
     """Return the cell of a dialect in an operator."""
+    return _cell(entry, entry.operator_options, in_operator=True)
+
+
+def _cell(entry: DialectEntry, options: type[Options], *, in_operator: bool) -> DialectCell:
     return DialectCell(
         name=entry.name,
         description=f"The API dialect of {entry.title}.",
-        options=entry.operator_options,
+        options=options,
         on_by_default=entry.on_by_default,
         needs=entry.feeds,
         entry=entry,
-        in_operator=True,
+        in_operator=in_operator,
     )

@@ -14,7 +14,7 @@ import structlog
 
 from cells.api.resource import ApiPlain, PlainError, Query
 from cells.hive import CompositionError, Health, SettingError, Wiring
-from cells.hive.cell import Constructor, Provider
+from cells.hive.cell import Constructor
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
@@ -52,18 +52,8 @@ class DialectKinds(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def agent_wiring(entry: DialectEntry) -> Wiring:
-    """Import a dialect and return its constructors in an agent. Raises `CompositionError`."""
-    return _wiring(entry, (local_api_paths,))
-
-
-@functools.cache
-def operator_wiring(entry: DialectEntry) -> Wiring:
-    """Import a dialect and return its constructors in an operator. Raises `CompositionError`."""
-    return _wiring(entry, ())
-
-
-def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> Wiring:
+def wiring_of(entry: DialectEntry, *, in_operator: bool) -> Wiring:
+    """Import a dialect and return its constructors. Raises `CompositionError`."""
     dialect = entry.load()
     for field, declared, own in (
         ("name", entry.name, dialect.name),
@@ -78,6 +68,7 @@ def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> W
             raise CompositionError(f"dialect {entry.name}: {wrong}")
     make = _constructor(dialect)
     follow = (LogLevel,) if dialect.each(LogLevelObject) else ()
+    views = () if in_operator else (local_api_paths,)
     return Wiring(private=(make,), invokes=follow, contributes=(_kinds(dialect), make, *views))
 
 
