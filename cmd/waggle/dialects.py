@@ -1,4 +1,4 @@
-"""The API dialects of ``waggle``, all of them on: a dialect is imported when a command uses it."""
+"""The API dialects of all programs: a dialect is imported where it is on, or a command uses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Dialects(tuple[DialectEntry, ...]):
-    """The dialects of a program, all of them enabled."""
+    """The dialects of a program; of ``waggle`` all of them are enabled."""
 
     __slots__ = ()
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from cells.agent import agent_cells
 from cells.arguments import Parser, open_standard_streams
-from cells.dialects import antrea, cilium, frrk8s, metallb, ovnk
 from cells.dialects.cell import DialectCell
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
@@ -19,9 +18,8 @@ from cells.hive.option_loading import CONFIG_ENV
 from cells.lean_imports import import_lean
 from cells.operator.cells import operator_cells
 from cells.safe_text import escape
+from waggle.dialects import DIALECTS
 
-DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT, ovnk.DIALECT)
-"""The API dialects."""
 CELLS = agent_cells(*DIALECTS)
 
 OPERATOR_CELLS = operator_cells(*DIALECTS)

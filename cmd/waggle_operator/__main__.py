@@ -9,7 +9,6 @@ from pathlib import Path
 
 from cells.agent import agent_cells
 from cells.arguments import EXIT_USAGE, Parser, open_standard_streams
-from cells.dialects import antrea, cilium, frrk8s, metallb, ovnk
 from cells.dialects.cell import DialectCell
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.option_loading import CONFIG_ENV
@@ -17,9 +16,8 @@ from cells.lean_imports import import_lean
 from cells.operator.cells import operator_cells
 from cells.options import KubernetesOptions
 from cells.safe_text import escape
+from waggle.dialects import DIALECTS
 
-DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT, ovnk.DIALECT)
-"""The API dialects."""
 CELLS = operator_cells(*DIALECTS)
 
 AGENT_CELLS = agent_cells(*DIALECTS)

@@ -15,8 +15,7 @@ from cells.hive import Cell
 from cells.operator.cells import operator_cells
 from reconcilers.dialect_entry import DialectEntry
 from tests.dialects.dialect_programs import TEST_DIALECTS
-from waggle_agent.__main__ import DIALECTS as OF_AGENT
-from waggle_operator.__main__ import DIALECTS as OF_OPERATOR
+from waggle.dialects import DIALECTS
 
 ROOMS = ("cells", "reconcilers", "resources", "speaker", "statedb")
 OF_FLAGS = {
@@ -42,8 +41,8 @@ OF_FLAGS = {
     "reconcilers.kernel.options",
     "resources.option_declarations",
     "resources.option_spelling",
-    *(f"cells.dialects.{entry.name}" for entry in OF_AGENT),
-    *(f"reconcilers.{entry.name}.options" for entry in OF_AGENT),
+    *(f"cells.dialects.{entry.name}" for entry in DIALECTS),
+    *(f"reconcilers.{entry.name}.options" for entry in DIALECTS),
 }
 """The own modules that declare, parse and check options."""
 SLOW = {
@@ -105,8 +104,8 @@ def test_the_help_of_waggle_imports_no_dialect() -> None:
     found = imported(
         "from waggle.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass"
     )
-    assert below(found, "reconcilers.dialect", *(f"resources.{e.name}" for e in OF_AGENT)) == []
-    assert below(found, *(f"reconcilers.{entry.name}.dialect" for entry in OF_AGENT)) == []
+    assert below(found, "reconcilers.dialect", *(f"resources.{e.name}" for e in DIALECTS)) == []
+    assert below(found, *(f"reconcilers.{entry.name}.dialect" for entry in DIALECTS)) == []
 
 
 AGENT = """
@@ -190,7 +189,7 @@ def test_an_agent_of_an_api_server_imports_no_manifests_and_no_operator() -> Non
 
 
 @pytest.mark.program
-@pytest.mark.parametrize("entry", OF_AGENT, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", DIALECTS, ids=lambda entry: entry.name)
 def test_of_a_dialect_that_is_off_the_options_are_imported(entry: DialectEntry) -> None:
     found = of_agent("--kubeconfig=in-cluster", off=entry.name)
     own = below(found, f"reconcilers.{entry.name}", f"resources.{entry.name}")
@@ -212,7 +211,7 @@ def test_a_router_imports_neither_the_source_of_manifests_nor_a_dialect() -> Non
     assert "resources.manifests.yamlfile" in found
     slow = SLOW - {"asyncio", "email", "http", "msgspec", "ssl", "urllib", "uvloop", "yaml"}
     assert {name.split(".")[0] for name in found} & slow == set()
-    assert below(found, *(f"reconcilers.{entry.name}" for entry in OF_AGENT)) == []
+    assert below(found, *(f"reconcilers.{entry.name}" for entry in DIALECTS)) == []
     assert below(found, "resources.manifests") == [
         "resources.manifests",
         "resources.manifests.yamlfile",
@@ -221,7 +220,7 @@ def test_a_router_imports_neither_the_source_of_manifests_nor_a_dialect() -> Non
 
 @pytest.mark.parametrize(
     "cell",
-    [*agent_cells(*OF_AGENT, *TEST_DIALECTS), *operator_cells(*OF_OPERATOR, *TEST_DIALECTS)],
+    [*agent_cells(*DIALECTS, *TEST_DIALECTS), *operator_cells(*DIALECTS, *TEST_DIALECTS)],
     ids=lambda cell: cell.name,
 )
 def test_every_wiring_can_be_imported_and_is_that_of_its_entry(cell: Cell) -> None:

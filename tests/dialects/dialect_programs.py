@@ -12,14 +12,12 @@ from tests.dialects.lighthouse.dialect import NODES, LighthouseDialect
 from tests.support.cells import entry
 from waggle.__main__ import main as waggle
 from waggle.dialects import DIALECTS, Dialects
-from waggle_agent.__main__ import DIALECTS as OF_AGENT
 from waggle_agent.__main__ import main as agent
-from waggle_operator.__main__ import DIALECTS as OF_OPERATOR
 from waggle_operator.__main__ import main as operator
 
 TEST_DIALECTS = (BEACON, entry(LighthouseDialect, NODES))
-AGENT = agent_cells(*OF_AGENT, *TEST_DIALECTS)
-OPERATOR = operator_cells(*OF_OPERATOR, *TEST_DIALECTS)
+AGENT = agent_cells(*DIALECTS, *TEST_DIALECTS)
+OPERATOR = operator_cells(*DIALECTS, *TEST_DIALECTS)
 WAGGLE = Dialects((*DIALECTS, *TEST_DIALECTS))
 
 

@@ -125,7 +125,8 @@ if __name__ == "__main__":
     from cells.operator.cells import operator_cells
     from cells.operator.webhook import certificate
     from tests.support.cells import entry
-    from waggle_operator.__main__ import DIALECTS, main
+    from waggle.dialects import DIALECTS
+    from waggle_operator.__main__ import main
 
     vars(certificate)["INTERVAL"] = 1.0
     sys.exit(main(cells=operator_cells(*DIALECTS, entry(ClaimDialect))))
