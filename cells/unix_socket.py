@@ -7,14 +7,22 @@ is removed: no symbolic link and no file of that name.
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cells.api.agent_socket import MAX_PATH
+from cells.arguments import file_descriptor
 from cells.lock_file import lock, unlock
+
+SHARED_MODE: Final = 0o660
+"""Owner and group may connect: an agent of another user, in a container of the same group."""
+BACKLOG: Final = 8
 
 
 class UnixSocketError(Exception):
@@ -64,8 +72,30 @@ def bind(path: Path, program: str, mode: int = 0o600) -> Bound:
         raise UnixSocketError(f"cannot listen on {path}: {why}") from error
 
 
-def inherited(number: int) -> socket.socket:
-    """Return the listening socket that the starting process has given. Raises `UnixSocketError`."""
+def add_listener_flags(parser: argparse.ArgumentParser, of_listener: str) -> None:
+    """Add the flags by which an agent reaches a program: a path, or a socket that it listens on."""
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--socket", metavar="PATH", type=Path, help="the Unix socket to which the agent connects"
+    )
+    where.add_argument("--listener", metavar="FD", type=file_descriptor, help=of_listener)
+
+
+@contextmanager
+def listening(args: argparse.Namespace, program: str) -> Iterator[socket.socket]:
+    """Yield the socket of the flags of `add_listener_flags`, listening; raises `UnixSocketError`."""
+    if args.listener is not None:
+        yield _inherited(args.listener)
+        return
+    bound = bind(args.socket, program, SHARED_MODE)
+    try:
+        bound.sock.listen(BACKLOG)
+        yield bound.sock
+    finally:
+        bound.unlink()
+
+
+def _inherited(number: int) -> socket.socket:
     try:
         return socket.socket(fileno=number)
     except OSError as error:

@@ -11,23 +11,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cells.arguments import (
-    Parser,
-    file_descriptor,
-    not_negative,
-    open_standard_streams,
-    positive_seconds,
-)
+from cells.arguments import Parser, not_negative, open_standard_streams, positive_seconds
 from cells.hive.capabilities import IPC_LOCK, keep_only
-from cells.unix_socket import UnixSocketError, bind, inherited
+from cells.unix_socket import UnixSocketError, add_listener_flags, listening
 from reconcilers.bfd.process import realtime
 from reconcilers.bfd.process.service import BfdService, Policy, serve
 from reconcilers.process.keeper import keep
 from speaker.bfd.echo_socket import open_echo_sockets
 
 EXIT_OK, EXIT_ERROR = 0, 1
-SOCKET_MODE, BACKLOG = 0o660, 8
-"""Owner and group may connect: an agent of another user, in a container of the same group."""
 
 DESCRIPTION = """\
 Run the BFD sessions of a node (RFC 5880) for an agent. An agent starts it, except in Kubernetes, where
@@ -49,14 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     open_standard_streams()
     args = _parser().parse_args(argv)
     try:
-        if args.listener is not None:
-            return _keep(inherited(args.listener), args)
-        bound = bind(args.socket, "waggle-bfd", SOCKET_MODE)
-        try:
-            bound.sock.listen(BACKLOG)
-            return _keep(bound.sock, args)
-        finally:
-            bound.unlink()
+        with listening(args, "waggle-bfd") as listener:
+            return _keep(listener, args)
     except (OSError, UnixSocketError) as error:
         print(f"waggle-bfd: {error}", file=sys.stderr)
         return EXIT_ERROR
@@ -103,16 +89,7 @@ def _serve(listener: socket.socket, args: argparse.Namespace) -> int:
 def _parser() -> Parser:
     parser = Parser(prog="waggle-bfd", description=DESCRIPTION, epilog=EPILOG)
     parser.add_version()
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument(
-        "--socket", metavar="PATH", type=Path, help="the Unix socket to which the agent connects"
-    )
-    where.add_argument(
-        "--listener",
-        metavar="FD",
-        type=file_descriptor,
-        help="a listening Unix socket that the agent made",
-    )
+    add_listener_flags(parser, "a listening Unix socket that the agent made")
     parser.add_argument(
         "--state-directory",
         metavar="PATH",

@@ -8,16 +8,13 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from cells.arguments import Parser, file_descriptor, open_standard_streams, positive_seconds
-from cells.unix_socket import UnixSocketError, bind, inherited
+from cells.arguments import Parser, open_standard_streams, positive_seconds
+from cells.unix_socket import UnixSocketError, add_listener_flags, listening
 from reconcilers.kernel.writer.service import VERIFY_SECONDS, Service
 from reconcilers.process.keeper import keep
 
 EXIT_OK, EXIT_ERROR = 0, 1
-SOCKET_MODE, BACKLOG = 0o660, 8
-"""Owner and group may connect: an agent of another user, in a container of the same group."""
 
 DESCRIPTION = """\
 Write routes into the kernel for an agent. It is the only program of Waggle that needs the capability
@@ -38,24 +35,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     open_standard_streams()
     args = _parser().parse_args(argv)
     try:
-        if args.listener is None:
-            return _listen(args)
-        listener = inherited(args.listener)
-        # What was imported is shared by all writers that it starts.
-        gc.freeze()
-        return keep(lambda: _serve(listener, args, child=True), "the writer")
+        with listening(args, "waggle-kernel") as listener:
+            if args.listener is None:
+                return _serve(listener, args, child=False)
+            # What was imported is shared by all writers that it starts.
+            gc.freeze()
+            return keep(lambda: _serve(listener, args, child=True), "the writer")
     except (OSError, UnixSocketError) as error:
         print(f"waggle-kernel: {error}", file=sys.stderr)
         return EXIT_ERROR
-
-
-def _listen(args: argparse.Namespace) -> int:
-    bound = bind(args.socket, "waggle-kernel", SOCKET_MODE)
-    try:
-        bound.sock.listen(BACKLOG)
-        return _serve(bound.sock, args, child=False)
-    finally:
-        bound.unlink()
 
 
 def _serve(listener: socket.socket, args: argparse.Namespace, *, child: bool) -> int:
@@ -75,15 +63,9 @@ def _serve(listener: socket.socket, args: argparse.Namespace, *, child: bool) ->
 def _parser() -> Parser:
     parser = Parser(prog="waggle-kernel", description=DESCRIPTION, epilog=EPILOG)
     parser.add_version()
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument(
-        "--socket", metavar="PATH", type=Path, help="the Unix socket to which the agent connects"
-    )
-    where.add_argument(
-        "--listener",
-        metavar="FD",
-        type=file_descriptor,
-        help="a listening Unix socket that the agent made; ends when the standard input does",
+    add_listener_flags(
+        parser,
+        "a listening Unix socket that the agent made; ends when the standard input does",
     )
     parser.add_argument(
         "--nexthop-objects",

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from cells.hive.capabilities import IPC_LOCK
+from cells.unix_socket import SHARED_MODE
 from reconcilers.bfd.process import realtime
 from reconcilers.bfd.process.service import Policy
 from reconcilers.kernel.writer.service import VERIFY_SECONDS
@@ -93,7 +94,7 @@ def test_a_writer_of_a_container_of_its_own_has_a_socket_until_it_ends(
         {"objects": True, "lifeline": None, "verify_seconds": VERIFY_SECONDS},
     )
     assert (service.socket, service.listens, service.ran) == (str(path), 1, 1)
-    assert service.mode == kernel.SOCKET_MODE
+    assert service.mode == SHARED_MODE
     assert service.ended == 2, "by either signal"
     assert (kept, path.exists()) == ([], False)
 
@@ -114,7 +115,7 @@ def test_bfd_is_kept_by_a_parent_and_given_its_policy(
     policy = Policy(50_500, "admin-down", 7.0)
     assert service.given == ("waggle-bfd", "the scheduling", policy)
     assert service.named == {"directory": tmp_path, "echo_sockets": "the echo sockets"}
-    assert (service.socket, service.listens, service.mode) == (str(path), 1, bfd.SOCKET_MODE)
+    assert (service.socket, service.listens, service.mode) == (str(path), 1, SHARED_MODE)
     named = {"first_pause": 0.0, "forgotten": 1.0}
     assert kept == [("the process with the sessions", named)]
     assert (capabilities, limits) == ([{IPC_LOCK}], [(4096, 4096)])
