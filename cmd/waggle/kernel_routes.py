@@ -115,10 +115,5 @@ def approve(args: argparse.Namespace) -> int:
     )
     if answer is None:
         return output.EXIT_ERROR
-    if args.output not in output.TABLES:
-        output.dump(answer, args.output)
-    elif answer["items"]:
-        output.table(COLUMNS, answer["items"], args)
-    else:
-        output.complain(args.prog, "no route waits for approval")
+    output.show(answer, COLUMNS, args, "no route waits for approval")
     return output.EXIT_OK

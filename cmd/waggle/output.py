@@ -111,6 +111,18 @@ def table(
         stream.flush()
 
 
+def show(
+    answer: dict[str, Any], columns: Sequence[Column], args: argparse.Namespace, empty: str = ""
+) -> None:
+    """Print an answer in the format of the flags; ``empty`` is said in place of an empty table."""
+    if args.output not in TABLES:
+        dump(answer, args.output)
+    elif answer["items"] or not empty:
+        table(columns, answer["items"], args)
+    else:
+        complain(args.prog, empty)
+
+
 def row(columns: Sequence[Column], item: object) -> list[str]:
     """Return the cells of an item, safe to print."""
     return [escape(column.cell(item)) or NONE for column in columns]

@@ -147,10 +147,7 @@ def run(args: argparse.Namespace) -> int:
         output.complain(args.prog, f"{place}: {error.strerror or error}")
         return EXIT_ERROR
     if target != "-":
-        if args.output in output.TABLES:
-            output.table(COLUMNS, items, args)
-        else:
-            output.dump(output.document("BugreportList", items), args.output)
+        output.show(output.document("BugreportList", items), COLUMNS, args)
         output.complain(args.prog, f"written: {target}")
     unread = [part for part in files if part.error and part.path in named]
     for part in unread:

@@ -99,10 +99,8 @@ def run(args: argparse.Namespace) -> int:
     item = {"shell": args.shell, "file": file, "command": command, "script": script}
     if args.output == SCRIPT:
         print(script, end="")
-    elif args.output == "table":
-        output.table(COLUMNS, [item], args)
     else:
-        output.dump(output.document(KIND, [item]), args.output)
+        output.show(output.document(KIND, [item]), COLUMNS, args)
     return EXIT_OK
 
 

@@ -51,8 +51,5 @@ def run(args: argparse.Namespace) -> int:
         text = f"there is no reason {args.code!r}{hint or '; waggle errors lists them'}"
         output.fail(args, "ReasonList", "NotFound", text)
         return EXIT_NOT_FOUND
-    if args.output in output.TABLES:
-        output.table(COLUMNS, items, args)
-    else:
-        output.dump(output.document("ReasonList", items), args.output)
+    output.show(output.document("ReasonList", items), COLUMNS, args)
     return EXIT_OK

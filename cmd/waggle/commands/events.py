@@ -65,11 +65,7 @@ def _show(args: argparse.Namespace) -> int:
         return EXIT_ERROR
     if args.warnings:
         answer["items"] = [item for item in answer["items"] if item["type"] == "Warning"]
-    if args.output not in output.TABLES:
-        output.dump(answer, args.output)
-    elif answer["items"]:
-        output.table(columns(output.read_time(answer["generatedAt"])), answer["items"], args)
-    else:
-        kind = "Events of type Warning" if args.warnings else "Events"
-        output.complain(args.prog, f"no {kind} since the agent started")
+    kind = "Events of type Warning" if args.warnings else "Events"
+    empty = f"no {kind} since the agent started"
+    output.show(answer, columns(output.read_time(answer["generatedAt"])), args, empty)
     return EXIT_OK

@@ -57,8 +57,5 @@ def run(args: argparse.Namespace) -> int:
         answer = ask_agent.act(args, "LogLevelList", "/v1/log", {"level": level})
     if answer is None:
         return EXIT_ERROR
-    if args.output in output.TABLES:
-        output.table(COLUMNS, answer["items"], args)
-    else:
-        output.dump(answer, args.output)
+    output.show(answer, COLUMNS, args)
     return EXIT_OK

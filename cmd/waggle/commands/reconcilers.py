@@ -58,10 +58,7 @@ def run(args: argparse.Namespace) -> int:
     answer = ask_agent.read(args, "ReconcilerList", "/v1/reconcilers", {})
     if answer is None:
         return output.EXIT_ERROR
-    if args.output not in output.TABLES:
-        output.dump(answer, args.output)
-        return output.EXIT_OK
-    output.table(columns(output.read_time(answer["generatedAt"])), answer["items"], args)
+    output.show(answer, columns(output.read_time(answer["generatedAt"])), args)
     return output.EXIT_OK
 
 

@@ -45,10 +45,7 @@ def run(args: argparse.Namespace) -> int:
     kinds = schemas.kinds()
     if args.kind is None:
         items = [{"kind": kind, "schema": schema(kind)} for kind in kinds]
-        if args.output in output.TABLES:
-            output.table(COLUMNS, items, args)
-        else:
-            output.dump(output.document("SchemaList", items), args.output)
+        output.show(output.document("SchemaList", items), COLUMNS, args)
         return EXIT_OK
     kind = next((name for name in kinds if name.lower() == args.kind.lower()), None)
     if kind is None:

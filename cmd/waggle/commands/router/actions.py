@@ -94,16 +94,9 @@ def _collectors(args: argparse.Namespace) -> int:
     answer = ask_agent.read(args, "CollectorList", "/v1/collectors", {})
     if answer is None:
         return EXIT_ERROR
-    if args.output not in output.TABLES:
-        output.dump(answer, args.output)
-        return EXIT_OK
-    if not answer["items"]:
-        output.complain(
-            args.prog, "no monitoring stations: the configuration has no bmp.collectors"
-        )
-        return EXIT_OK
     columns = collector_columns(output.read_time(answer["generatedAt"]))
-    output.table(columns, answer["items"], args)
+    empty = "no monitoring stations: the configuration has no bmp.collectors"
+    output.show(answer, columns, args, empty)
     return EXIT_OK
 
 
