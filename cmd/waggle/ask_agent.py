@@ -44,10 +44,17 @@ def listens_on_socket(parser: argparse.ArgumentParser, program: str) -> None:
 
 
 def read(
-    args: argparse.Namespace, kind: str, path: str, query: dict[str, str | None]
+    args: argparse.Namespace, kind: str, path: str, query: dict[str, str | None], off: str = ""
 ) -> dict[str, Any] | None:
-    """Return the answer to a GET; an error is printed as by `answer`."""
-    return answer(args, kind, lambda: client(args).get(path, query))
+    """Return the answer to a GET; an error is printed as by `answer`.
+
+    ``off``: what is said of an agent whose cell with that path is off, as by `of_cell`.
+    """
+
+    def request(agent: Client) -> dict[str, Any]:
+        return agent.get(path, query)
+
+    return answer(args, kind, lambda: of_cell(args, request, off) if off else request(client(args)))
 
 
 def read_list(

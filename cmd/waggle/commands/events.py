@@ -56,11 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    answer = ask_agent.answer(
-        args,
-        "EventList",
-        lambda: ask_agent.of_cell(args, lambda agent: agent.get("/v1/events", {}), OFF),
-    )
+    answer = ask_agent.read(args, "EventList", "/v1/events", {}, OFF)
     if answer is None:
         return EXIT_ERROR
     if args.warnings:

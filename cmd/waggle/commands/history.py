@@ -90,11 +90,7 @@ def run(args: argparse.Namespace) -> int:
         "since": None if args.since is None else args.since.isoformat(),
         "limit": str(args.limit),
     }
-    answer = ask_agent.answer(
-        args,
-        "HistoryList",
-        lambda: ask_agent.of_cell(args, lambda agent: agent.get("/v1/history", query), OFF),
-    )
+    answer = ask_agent.read(args, "HistoryList", "/v1/history", query, OFF)
     if answer is None:
         return EXIT_ERROR
     answer["items"].reverse()

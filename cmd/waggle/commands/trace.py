@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the tree; returns the exit status."""
     network = network_of(args.target)
     target = args.target if network is None else str(network)
-    answer = ask_agent.answer(args, "SpanList", lambda: _ask(args, target))
+    answer = ask_agent.read(args, "SpanList", "/v1/spans", {"target": target}, OFF)
     if answer is None:
         return EXIT_ERROR
     if args.output != "table":
@@ -63,10 +63,6 @@ def run(args: argparse.Namespace) -> int:
         missing = f"no change of {target} is among the last spans"
         output.complain(args.prog, answer["errors"][0]["message"] if answer["errors"] else missing)
     return EXIT_OK if answer["items"] else EXIT_NOT_FOUND
-
-
-def _ask(args: argparse.Namespace, target: str) -> Json:
-    return ask_agent.of_cell(args, lambda agent: agent.get("/v1/spans", {"target": target}), OFF)
 
 
 def rows(spans: list[Json]) -> Iterator[Json]:
