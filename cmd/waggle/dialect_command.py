@@ -58,10 +58,7 @@ def _run(command: Command, args: argparse.Namespace, ask: Ask) -> int:
     try:
         listing = command.read(args, ask)
     except (AgentError, CommandError) as error:
-        if native:
-            output.complain(args.prog, str(error))
-        else:
-            output.fail(args, "ErrorList", error.code, str(error))
+        output.fail(args, "ErrorList", error.code, str(error))
         return STATUSES.get(error.code, output.EXIT_ERROR)
     if native:
         output.dump_value(listing.native, "json")

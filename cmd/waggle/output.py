@@ -294,11 +294,11 @@ def dump_value(value: object, form: str, stream: TextIO | None = None) -> None:
 
 
 def fail(args: argparse.Namespace, kind: str, code: str, message: str) -> None:
-    """Print an error in the form of ``--output``: as a sentence, or as an answer without items."""
-    if args.output in TABLES:
-        complain(args.prog, message)
-    else:
+    """Print an error in the form of ``--output``: as an answer without items, or as a sentence."""
+    if is_document(args.output):
         dump(document(kind, [], [{"code": code, "message": message}]), args.output)
+    else:
+        complain(args.prog, message)
 
 
 def _dump_json(

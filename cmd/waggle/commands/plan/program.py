@@ -46,6 +46,7 @@ from waggle.intent_flags import given_options, offline_settings
 from waggle.manifest_flag import manifest_paths
 from waggle.progress import expect_input, progress_of
 
+KIND: Final = "PlanList"
 MAX_RECEIVED: Final = 20_000
 """Received routes of an agent that a plan is made of."""
 NO_KERNEL: Final = "this agent installs no routes in the kernel (--fib): --received has no effect"
@@ -74,19 +75,19 @@ def run_plan(args: argparse.Namespace) -> int:
     try:
         plan = _plan(args, notes)
     except UnknownNodeError as error:
-        _fail(args, "NotFound", str(error))
+        output.fail(args, KIND, "NotFound", str(error))
         return output.EXIT_NOT_FOUND
     except ask_agent.AgentError as error:
         text = str(error)
         if not args.from_cluster:
             text += "; --from PATH compares with manifests, --from-cluster with a cluster"
-        _fail(args, error.code, text)
+        output.fail(args, KIND, error.code, text)
         return output.EXIT_USAGE
     except UNUSABLE as error:
-        _fail(args, "BadRequest", str(error))
+        output.fail(args, KIND, "BadRequest", str(error))
         return output.EXIT_USAGE
     errors = list(plan.violations(args.max_withdraw, no_reset=args.no_reset))
-    answer = output.document("PlanList", plan.items(), errors)
+    answer = output.document(KIND, plan.items(), errors)
     answer |= {"problems": plan.problems(), "summary": plan.summary()}
     if notes:
         answer["notes"] = notes
@@ -94,15 +95,6 @@ def run_plan(args: argparse.Namespace) -> int:
     if errors or any(problem["change"] == "new" for problem in answer["problems"]):
         return EXIT_PROBLEMS
     return EXIT_CHANGES if answer["items"] else output.EXIT_OK
-
-
-def _fail(args: argparse.Namespace, code: str, text: str) -> None:
-    """Print why there is no plan, in the form of ``--output``."""
-    if args.output in ("table", "markdown"):
-        output.complain("waggle plan", text)
-    else:
-        failure = {"code": code, "message": text}
-        output.dump(output.document("PlanList", [], [failure]), args.output)
 
 
 def _plan(args: argparse.Namespace, notes: list[str]) -> Plan:
