@@ -48,11 +48,6 @@ def add_option_flags(
             _add(parser, item)
 
 
-def given_options(args: argparse.Namespace, name: str, options: type[T]) -> T:
-    """Return the values of the flags of `add_option_flags`. Raises `InvalidOption`."""
-    return _read(args, name, options)
-
-
 def given_intent_flags(args: argparse.Namespace, dialects: Dialects) -> list[str]:
     """Return the flags of `add_intent_flags` that are given."""
     secrets = [] if args.secrets_namespace is None else ["--secrets-namespace"]
@@ -68,8 +63,8 @@ def offline_settings(args: argparse.Namespace, dialects: Dialects) -> OfflineSet
     return OfflineSettings(
         args.node,
         SECRETS_NAMESPACE if args.secrets_namespace is None else args.secrets_namespace,
-        _read(args, "", IntentOptions),
-        {name: _read(args, name, kind) for name, kind in dialects.options.items()},
+        given_options(args, "", IntentOptions),
+        {name: given_options(args, name, kind) for name, kind in dialects.options.items()},
     )
 
 
@@ -111,7 +106,8 @@ def _converter(item: Setting) -> Callable[[str], object]:
     return convert
 
 
-def _read(args: argparse.Namespace, name: str, options: type[T]) -> T:
+def given_options(args: argparse.Namespace, name: str, options: type[T]) -> T:
+    """Return the values of the flags of `add_option_flags`. Raises `InvalidOption`."""
     given = {item.field: getattr(args, item.flag, None) for item in describe(name, options)}
     values = {
         field: tuple(list_items(*value)) if isinstance(value, list) else value

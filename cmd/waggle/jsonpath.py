@@ -265,7 +265,7 @@ def _holds(compare: Callable[[Any, Any], bool], left: Sequence[Any], right: Sequ
 
 def _operand(text: str, at: int) -> tuple[Callable[[Any, Any], list[Any]], int]:
     """Parse one side of a comparison."""
-    at += len(text[at:]) - len(text[at:].lstrip())
+    at = _spaces(text, at)
     constant: Any
     if quoted := _QUOTED.match(text, at):
         constant, end = _unquoted(quoted[0]), quoted.end()
@@ -289,7 +289,9 @@ def _spaces(text: str, at: int) -> int:
 
 
 def _each(value: Any, _: Any) -> Iterator[Any]:  # noqa: ANN401  JSON
-    yield from value.values() if isinstance(value, dict) else value if _is_list(value) else ()
+    yield from (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
 
 
 def _descend(value: Any, root: Any) -> Iterator[Any]:  # noqa: ANN401  JSON
@@ -310,7 +312,7 @@ def _slice(text: str) -> Step:
     parts = [int(part) if part else None for part in text.split(":")]
 
     def step(value: Any, _: Any) -> Iterator[Any]:  # noqa: ANN401  JSON
-        if not _is_list(value):
+        if not isinstance(value, list):
             return
         if len(parts) > 1:
             yield from value[slice(*parts)]
@@ -335,7 +337,3 @@ def _union(steps: Sequence[Step]) -> Step:
             yield from each(value, root)
 
     return steps[0] if len(steps) == 1 else step
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)

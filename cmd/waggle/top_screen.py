@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from cells.safe_text import escape
 from waggle import output
-from waggle.history import line
+from waggle.history import line, type_style
 from waggle.sessions import ESTABLISHED, reason, state_style
 from waggle.sessions import columns as columns_of_sessions
 from waggle.tables import text_width
@@ -74,7 +74,7 @@ def lines(now: Reading, before: Reading, width: int, height: int, trouble: str =
     if len(sessions) > of_sessions:
         body[-1:] = [(f"... {len(sessions) - of_sessions + 1} more sessions", "dim")]
     body += [("", ""), ("LAST CHANGES".ljust(width), "head")]
-    body += [(line(item)[11:], _change_style(item)) for item in now.changes[:of_changes]]
+    body += [(line(item)[11:], type_style(item["type"])) for item in now.changes[:of_changes]]
     fitted = ((_fit(text, width), style) for text, style in (*head, *body))
     return list(fitted)[:height]
 
@@ -200,10 +200,6 @@ def _head(text: str, width: int) -> str:
     while text_width(head) > width:
         head = head[:-1]
     return head
-
-
-def _change_style(item: Item) -> str:
-    return {"ADDED": "green", "DELETED": "red"}.get(item["type"], "")
 
 
 def _fit(text: str, width: int) -> str:

@@ -184,8 +184,7 @@ def run(args: argparse.Namespace) -> int:
         return output.EXIT_ERROR
     errors = {error.get("code"): error["message"] for error in answer["errors"]}
     answer["items"] = _in_order(answer["items"])
-    if args.target is None and not args.all:
-        answer["items"] = [item for item in answer["items"] if _is_missing(item)]
+    _select(answer, args)
     status = output.EXIT_OK
     if "NotFound" in errors:
         status = output.EXIT_NOT_FOUND
@@ -207,8 +206,7 @@ def _show_fleet(args: argparse.Namespace) -> int:
     def request(client: Client) -> dict[str, Any]:
         answer = client.get(path, query)
         answer |= _beside(client, args)
-        if args.target is None and not args.all:
-            answer["items"] = [item for item in answer["items"] if _is_missing(item)]
+        _select(answer, args)
         return answer
 
     def order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -217,8 +215,7 @@ def _show_fleet(args: argparse.Namespace) -> int:
 
     def of_objects(objects: ByObjects, node: str) -> dict[str, Any]:
         answer = objects.explanations(node, args.target, args.peer, args.instance)
-        if args.target is None and not args.all:
-            answer["items"] = [item for item in answer["items"] if _is_missing(item)]
+        _select(answer, args)
         return answer
 
     def absent(nodes: Searched) -> str | None:
@@ -281,6 +278,12 @@ def _in_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for of_peer in peers.values():
         of_peer.sort(key=lambda item: output.address_order(item.get("prefix")))
     return [item for of_peer in peers.values() for item in of_peer]
+
+
+def _select(answer: dict[str, Any], args: argparse.Namespace) -> None:
+    """Without a target leave the routes that are missing, unless all are wanted."""
+    if args.target is None and not args.all:
+        answer["items"] = [item for item in answer["items"] if _is_missing(item)]
 
 
 def _is_missing(item: dict[str, Any]) -> bool:

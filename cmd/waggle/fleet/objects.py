@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from cells.api.pod_transport import ClusterLoop
@@ -111,21 +112,6 @@ async def read_secrets(
     return secrets, unread
 
 
-def secret_names(
-    manifests: Iterable[Loaded],
-    dialects: Sequence[type[Dialect]],
-    settings: OfflineSettings,
-    kinds: Kinds,
-) -> list[ObjectKey]:
-    """Return the names of the Secrets that objects of any of these manifests refer to."""
-
-    def names() -> Iterator[ObjectKey]:
-        for loaded in manifests:
-            yield from referenced_secrets(loaded, dialects, settings, kinds)
-
-    return sorted(set(names()))
-
-
 class ClusterObjects(NamedTuple):
     """The objects of a cluster, Secrets excepted."""
 
@@ -155,5 +141,6 @@ def secrets_of(
     kinds: Kinds,
 ) -> tuple[list[dict[str, Any]], list[ObjectKey]]:
     """Return the Secrets that manifests refer to, as `read_secrets`. Raises `AgentError`."""
-    names = secret_names(manifests, dialects, settings, kinds)
+    of_manifests = (referenced_secrets(of, dialects, settings, kinds) for of in manifests)
+    names = sorted(set(chain.from_iterable(of_manifests)))
     return in_cluster(loop, read_secrets(loop.connection, names), SECONDS)

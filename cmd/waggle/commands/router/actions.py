@@ -6,6 +6,7 @@ import argparse
 from datetime import datetime
 from typing import Any
 
+from resources.json_names import json_name
 from waggle import ask_agent, output, sessions
 from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, complain, member
 from waggle.tables import Column
@@ -38,7 +39,7 @@ def run(action: str, args: argparse.Namespace) -> int:
     if action == "collectors":
         return _collectors(args)
     words = {name: getattr(args, name) for name in BODIES[action]}
-    body = {_camel(name): value for name, value in words.items() if value is not None}
+    body = {json_name(name): value for name, value in words.items() if value is not None}
     try:
         answer = ask_agent.client(args).post(f"/v1/{action}", body)
     except ask_agent.AgentError as error:
@@ -104,8 +105,3 @@ def _state(item: dict[str, Any]) -> str:
     if not item["connected"]:
         return "down"
     return "synchronized" if item["synchronized"] else "table dump"
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
