@@ -1,4 +1,4 @@
-"""The pages of the documentation: where they are."""
+"""The pages of the documentation, and the examples: where they are."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ FIRST_PAGE: Final = "install.md"
 
 
 def folder() -> Path:
-    """Return the folder of the pages: of a checkout, or of a wheel. Raises FileNotFoundError."""
-    checkout = Path(__file__).resolve().parents[2] / "docs"
-    if (checkout / FIRST_PAGE).is_file():
+    """Return the folder of the pages. Raises FileNotFoundError."""
+    return installed("docs", FIRST_PAGE, "pages")
+
+
+def installed(name: str, first: str, what: str) -> Path:
+    """Return the folder with this file in it: of a checkout, or of a wheel.
+
+    Raises FileNotFoundError.
+    """
+    checkout = Path(__file__).resolve().parents[2] / name
+    if (checkout / first).is_file():
         return checkout
     for file in importlib.metadata.files("waggle-bgp") or ():
-        if file.parts[-4:] == ("share", "waggle", "docs", FIRST_PAGE):
+        if file.parts[-4:] == ("share", "waggle", name, first):
             return Path(str(file.locate())).resolve().parent
-    raise FileNotFoundError(errno.ENOENT, "the pages are not installed", "share/waggle/docs")
+    raise FileNotFoundError(errno.ENOENT, f"the {what} are not installed", f"share/waggle/{name}")
 
 
 def names(directory: Path) -> tuple[str, ...]:

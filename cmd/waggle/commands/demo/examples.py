@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import importlib.metadata
 import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 from resources.manifests.files import scan
+from waggle import pages
 
 MANIFESTS, ROUTER, SERVICES = "quickstart", "router.yaml", "services.yaml"
 
@@ -30,17 +29,8 @@ class Examples(NamedTuple):
 
 
 def installed() -> Path:
-    """Return the directory of the installed examples: of a checkout, or of a wheel.
-
-    Raises FileNotFoundError.
-    """
-    checkout = Path(__file__).resolve().parents[4] / "examples"
-    if (checkout / ROUTER).is_file():
-        return checkout
-    for file in importlib.metadata.files("waggle-bgp") or ():
-        if file.parts[-4:] == ("share", "waggle", "examples", ROUTER):
-            return Path(str(file.locate())).resolve().parent
-    raise FileNotFoundError(errno.ENOENT, "the examples are not installed", "share/waggle/examples")
+    """Return the directory of the examples. Raises FileNotFoundError."""
+    return pages.installed("examples", ROUTER, "examples")
 
 
 def find(manifests: Path | None, router: Path | None, copies: Path) -> Examples:
