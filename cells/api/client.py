@@ -8,12 +8,13 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterator, Mapping
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
 from cells.api.streamed_list import StreamedList
-from cells.api.transport import AgentError, Response, Transport, UnixTransport
+from cells.api.transport import AgentError, Transport, UnixTransport
 
 __all__ = ["AgentError", "Client", "at_socket"]
 
@@ -90,7 +91,7 @@ class Client:
             while data := response.read1(READ_OCTETS):
                 yield text.decode(data)
 
-    def _answer(self, response: Response) -> dict[str, Any]:
+    def _answer(self, response: HTTPResponse) -> dict[str, Any]:
         try:
             answer = json.loads(response.read())
         except ValueError as error:

@@ -26,23 +26,6 @@ class AgentError(Exception):
         self.code = code
 
 
-class Response(Protocol):
-    """The response to a request."""
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-
-    def read(self) -> bytes:
-        """Return the rest of the body."""
-
-    def read1(self, size: int, /) -> bytes:
-        """Return the octets that have arrived, at most ``size``; none at the end."""
-
-    def readline(self) -> bytes:
-        """Return the next line, once it has arrived; nothing at the end."""
-
-
 class Transport(Protocol):
     """A way to one program."""
 
@@ -62,7 +45,7 @@ class Transport(Protocol):
         *,
         timeout: float,
         endless: bool = False,
-    ) -> AbstractContextManager[Response]:
+    ) -> AbstractContextManager[http.client.HTTPResponse]:
         """Send a request, and yield the response; raises `AgentError`.
 
         ``timeout``: seconds without an octet. Between two lines of an ``endless`` answer any time may
