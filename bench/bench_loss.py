@@ -4,9 +4,11 @@ A peer announces many prefixes, which other peers receive; then its connection i
 ``failover`` a second peer has announced the same prefixes with a longer path; with ``restart`` the peer
 restarts gracefully, and comes back without its routes; with ``long-lived`` its restart time expires,
 and they become long-lived stale. With ``policy`` and ``next-hop`` nothing is lost: export settings of
-one of the other peers change. With ``--add-path`` these peers are sent all paths. The goal is for the
-longest input of both, the arrival and the loss: what other sessions wait. ``WAGGLE_PURE=1``: with
-prefix tables in Python.
+one of the other peers change; with ``role`` the role (RFC 9234) of the peer while it restarts. With
+``router-id`` the instance becomes another router. With ``route-set`` the routes are those of a route
+set, which is removed. With ``--add-path`` these peers are sent all paths. The goal is for the longest
+input of both, the arrival and the loss: what other sessions wait. ``WAGGLE_PURE=1``: with prefix
+tables in Python.
 
 ``python -m bench.bench_loss [--routes N] [--peers N] [--add-path] [SCENARIO ...]``
 """
@@ -20,7 +22,15 @@ import time
 from typing import Any, Final, Literal
 
 from bench.speed import streams
-from speaker.api import GracefulRestart, InstanceConfig, PeerConfig, Policy, Set, Term
+from speaker.api import (
+    GracefulRestart,
+    InstanceConfig,
+    PeerConfig,
+    Policy,
+    RouteAttributes,
+    Set,
+    Term,
+)
 from speaker.capability import (
     AddPath,
     FourOctetAs,
@@ -32,13 +42,16 @@ from speaker.engine import Engine
 from speaker.engine.inputs import (
     BytesReceived,
     Input,
+    RemoveRouteSet,
     SendUpdates,
     SetInstance,
     SetPeer,
     TimersDue,
     TransportAccepted,
     TransportClosed,
+    UpdateRoutes,
 )
+from speaker.iana import Role
 from speaker.message import KEEPALIVE, Open
 from speaker.nlri import IPV4_UNICAST
 from speaker.rib.pack import end_of_rib
@@ -48,7 +61,19 @@ from speaker.server.free_memory import bound_collections, settle_memory
 GOAL_MS: Final = 20.0
 PER_UPDATE: Final = 10
 """Prefixes of an attribute set."""
-SCENARIOS: Final = ("loss", "failover", "rejected", "restart", "long-lived", "policy", "next-hop")
+SCENARIOS: Final = (
+    "loss",
+    "failover",
+    "rejected",
+    "restart",
+    "long-lived",
+    "policy",
+    "next-hop",
+    "role",
+    "router-id",
+    "route-set",
+)
+ROUTE_SET: Final = "s"
 TAGGED: Final = Policy(terms=(Term(set=Set(add_communities=("65000:1",))),))
 
 
@@ -64,11 +89,14 @@ class Bench:
         self.longest = 0.0
         self.total = 0.0
         self.inputs = 0
-        self._give(SetInstance(InstanceConfig(name="b", local_asn=65000, router_id="10.0.0.1")))
+        self._set_instance("10.0.0.1")
         for number in range(3, peers + 3):
             self._peer(number, "none", "all")
             self._open(number)
         accepts: Literal["all", "none"] = "none" if scenario == "rejected" else "all"
+        if scenario == "route-set":
+            self._fill_route_set(routes)
+            return
         self._peer(1, accepts, "none")
         self.connection = self._open(1)
         self._announce(self.connection, 1, routes)
@@ -76,9 +104,19 @@ class Bench:
             self._peer(2, "all", "none")
             self._announce(self._open(2), 2, routes)
 
+    def _set_instance(self, router_id: str) -> None:
+        self._give(SetInstance(InstanceConfig(name="b", local_asn=65000, router_id=router_id)))
+
+    def _fill_route_set(self, routes: int) -> None:
+        for start in range(0, routes, PER_UPDATE):
+            nlri = streams.host_nlri(streams.FIRST_PREFIX + start, PER_UPDATE)
+            attributes = RouteAttributes(med=start)
+            changes = dict.fromkeys(nlri, attributes)
+            self._give(UpdateRoutes("b", ROUTE_SET, {IPV4_UNICAST: changes}))
+
     @property
     def _restart(self) -> GracefulRestart | None:
-        if self._scenario not in ("restart", "long-lived"):
+        if self._scenario not in ("restart", "long-lived", "role"):
             return None
         return GracefulRestart(restart_time=60, stale_time=300, long_lived_time=600)
 
@@ -90,13 +128,15 @@ class Bench:
         **settings: Any,  # noqa: ANN401
     ) -> None:
         address = f"10.0.1.{number}"
+        is_set = export == "all" and self._scenario == "route-set"
         config = PeerConfig(
             name=address,
             address=address,
             peer_asn=65000 + number,
             passive=True,
             import_=accepts,
-            export=export,
+            export="set" if is_set else export,
+            route_set=ROUTE_SET if is_set else None,
             graceful_restart=self._restart if number == 1 else None,
             add_path="send" if self._add_path and number > 2 else "none",
             **settings,
@@ -150,8 +190,16 @@ class Bench:
                 next_hop_ipv4=None if is_policy else "10.0.0.9",
             )
             return
+        if self._scenario == "router-id":
+            self._set_instance("10.0.0.2")
+            return
+        if self._scenario == "route-set":
+            self._give(RemoveRouteSet("b", ROUTE_SET))
+            return
         self._give(TransportClosed(self.connection, "cut"))
-        if self._scenario == "restart":
+        if self._scenario == "role":
+            self._peer(1, "all", "none", role=Role.CUSTOMER)
+        elif self._scenario == "restart":
             self._now += 10.0
             self._give(TimersDue())
             self._give(BytesReceived(self._open(1), end_of_rib(IPV4_UNICAST)))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes, RouteChanges
 from speaker.engine.engine import Engine
-from speaker.engine.ribs import Ribs
+from speaker.engine.instance.route_sets import RouteSets
 from speaker.nlri import Family
 from speaker.rib.local_routes import LOCAL, route_attributes
 from speaker.rib.path import Path
@@ -58,23 +58,25 @@ class ConfigurationReads:
     def route_sets(self, instance: str) -> Sequence[str]:
         """See `speaker.api.SpeakerPort`."""
         known = self.__engine.find(instance)
-        return () if known is None else list(known.outbound.sets)
+        return () if known is None else known.outbound.route_sets.names()
 
     def route_set_prefixes(
         self, instance: str, route_set: str
     ) -> Mapping[Family, Sequence[bytes]] | None:
         """See `speaker.api.SpeakerPort`."""
-        ribs = self.__ribs(instance, route_set)
-        if ribs is None:
+        sets = self.__route_sets(instance)
+        ribs = None if sets is None else sets.find(route_set)
+        if sets is None or ribs is None:
             return None
-        return {family: table.prefixes() for family, table in ribs.tables.items()}
+        return {family: sets.prefixes(route_set, family) for family in ribs}
 
     def routes_of_set(
         self, instance: str, route_set: str, prefixes: Mapping[Family, Collection[bytes]]
     ) -> RouteChanges | None:
         """See `speaker.api.SpeakerPort`."""
-        ribs = self.__ribs(instance, route_set)
-        if ribs is None:
+        sets = self.__route_sets(instance)
+        ribs = None if sets is None else sets.find(route_set)
+        if sets is None or ribs is None:
             return None
         # Prefixes share their paths, so that one conversion serves many.
         converted: dict[Path, RouteAttributes] = {}
@@ -85,7 +87,8 @@ class ConfigurationReads:
             routes[family] = rows
             if table is None:
                 continue
-            for prefix in rows:
+            remaining = sets.remaining(route_set, family, rows) if sets.removals else rows
+            for prefix in remaining:
                 path = table.path_of(LOCAL, prefix)
                 if path is None:
                     continue
@@ -95,6 +98,6 @@ class ConfigurationReads:
                 rows[prefix] = attributes
         return routes
 
-    def __ribs(self, instance: str, route_set: str) -> Ribs | None:
+    def __route_sets(self, instance: str) -> RouteSets | None:
         known = self.__engine.find(instance)
-        return None if known is None else known.outbound.sets.get(route_set)
+        return None if known is None else known.outbound.route_sets

@@ -71,7 +71,7 @@ def digest(
         parts["routeSets"] = _hash(
             line
             for instance in ordered
-            for name, ribs in sorted(instance.outbound.sets.items())
+            for name, ribs in sorted(instance.outbound.route_sets.tables.items())
             for line in _ribs(f"{instance.name} {name}", ribs, names)
         )
         parts["adjRibOut"] = _hash(sorted(_adj_ribs_out(ordered, names)))
@@ -88,7 +88,10 @@ def _hash(lines: Iterable[bytes]) -> str:
 
 def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
     """Iterate over table, family, revision and number of routes."""
-    for name, ribs in [("", instance.outbound.loc), *sorted(instance.outbound.sets.items())]:
+    for name, ribs in [
+        ("", instance.outbound.loc),
+        *sorted(instance.outbound.route_sets.tables.items()),
+    ]:
         for family, table in sorted(ribs.tables.items()):
             yield f"{instance.name} {name}", str(family), table.revision, len(table)
     for established in _with_routes(instance):

@@ -195,7 +195,7 @@ class Engine:
             case RemoveRouteSet(name, route_set):
                 instance = self._instances.get(name)
                 if instance is not None:
-                    instance.outbound.remove_route_set(route_set)
+                    instance.outbound.route_sets.remove(route_set)
             case Shutdown(communication):
                 self._shut_down(communication)
             case SetCollectors() | WallClock():

@@ -253,7 +253,11 @@ def available(
     the paths from this peer.
     """
     loc = instance.outbound.loc.tables.get(family)
-    sets = [ribs.tables[family] for ribs in instance.outbound.sets.values() if family in ribs]
+    sets = [
+        ribs.tables[family]
+        for ribs in instance.outbound.route_sets.tables.values()
+        if family in ribs
+    ]
     view = _AvailableView(family, peer, loc, sets)
     # The paths of a peer are in the Loc-RIB only.
     tables = ([] if loc is None else [loc]) + (sets if peer is None else [])

@@ -46,8 +46,6 @@ class GroupChange(Generic[M]):
         """The families with ADD-PATH, the same in both groups."""
         self.members: dict[M, list[UpdateBatch]] = {}
         """The sessions, with what they are to be sent; a session that ends is removed."""
-        self.remaining: Iterator[int] = iter(())
-        """The steps that are left, once they have begun."""
         self._changed: dict[Family, Changed] = {}
         """Changes in the tables of the group after."""
         self._changed_before: dict[Family, dict[bytes, None]] = {}
@@ -95,6 +93,9 @@ class GroupChange(Generic[M]):
         ``flush`` sends all changes of the tables to the members of all groups, and calls `note`;
         ``move`` makes a session a member of the group after, and sends it UPDATEs.
         """
+        if not self.members:
+            # The instance may be another router by now, whose groups have these tables.
+            return
         flush()
         if not self.after.is_counted:
             self._adj_out = self.after.empty_adj_out()

@@ -6,7 +6,7 @@ Only differences are sent. Where a table is large, the difference is encoded in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Final, Protocol, TypeAlias, final
 
@@ -125,25 +125,14 @@ class GroupChanges:
             if not any(map(change.before.is_sent_in_steps, change.members)):
                 del self.waiting[groups]
                 self.running[change] = None
-                change.remaining = self._steps(change)
-                self._work.add(change.remaining)
+                self._work.add(self._steps(change))
 
     def concern(self, route_set: str) -> bool:
         """Return whether a session is on its way from or to a route set."""
-        return any(self._of(route_set))
-
-    def _of(self, route_set: str) -> Iterator[_Change]:
-        for change in [*self.waiting.values(), *self.running]:
-            if route_set in (change.before.rules.route_set, change.after.rules.route_set):
-                yield change
-
-    def complete(self, route_set: str) -> None:
-        """Complete the changes from or to a route set, which is removed or filled anew next."""
-        for change in self._of(route_set):
-            self._complete_initial_table(change.before, change.members)
-            self.start()
-            for _ in change.remaining:
-                pass
+        return any(
+            route_set in (change.before.rules.route_set, change.after.rules.route_set)
+            for change in (*self.waiting.values(), *self.running)
+        )
 
     def _steps(self, change: _Change) -> Steps:
         owner, old, new = self._owner, change.before, change.after

@@ -14,6 +14,7 @@ from speaker.api import RouteAttributes, RouteLeftOut
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.export_rules import export_rules
 from speaker.engine.instance.group_changes import GroupChanges
+from speaker.engine.instance.route_sets import RouteSets
 from speaker.engine.observer import ObserverSlot
 from speaker.engine.ribs import Ribs
 from speaker.engine.selection_deferral import SelectionDeferral
@@ -65,8 +66,7 @@ class OutboundUpdates:
         self._context = context
         self.loc = Ribs()
         """The Loc-RIB."""
-        self.sets: dict[str, Ribs] = {}
-        """The route sets, by name."""
+        self.route_sets = RouteSets(self, work)
         self._instance = instance
         self._deferral = deferral
         self._slot = slot
@@ -82,13 +82,11 @@ class OutboundUpdates:
         """Receivers of the Loc-RIB's changes, before the peers."""
         self._reapplying: dict[EstablishedPeer, None] = {}
         """Sessions with a changed import policy that is not applied to all received routes yet."""
-        self._removed_sets: dict[str, None] = {}
-        """Route sets that are removed once no session is on its way from or to them."""
 
     def inherit(self, before: OutboundUpdates) -> None:
         """Take over the route sets, and the local routes of the Loc-RIB."""
-        self.sets = before.sets
-        self._removed_sets = before._removed_sets
+        self.route_sets = before.route_sets
+        self.route_sets.owner = self
         self._local_paths = before._local_paths
         for family, table in before.loc.tables.items():
             for path, nlri in table.best_by_path().items():
@@ -109,10 +107,10 @@ class OutboundUpdates:
         if route_set is None:
             ribs = self.loc
         else:
-            if route_set in self._removed_sets:
-                self._remove_route_set(route_set)
-            known = self.sets.get(route_set)
-            ribs = known if known is not None else self.sets.setdefault(route_set, Ribs())
+            known = self.route_sets.tables.get(route_set)
+            ribs = known if known is not None else self.route_sets.ribs(route_set)
+            if self.route_sets.removals:
+                self.route_sets.changed(route_set, changes)
         self._local_paths.apply(ribs.table, changes)
 
     def originate(self, before: Sequence[str], after: Sequence[str]) -> Steps:
@@ -137,27 +135,13 @@ class OutboundUpdates:
                 self.update_routes(None, changes)
                 yield FAILOVER_UNITS * len(some)
 
-    def remove_route_set(self, route_set: str) -> None:
-        """Withdraw all routes of a route set and remove it.
+    def uses(self, route_set: str) -> bool:
+        """Return whether an update group has the routes of a set (`RouteSetsOwner`)."""
+        return any(group.rules.route_set == route_set for group in self._groups.values())
 
-        Sessions that leave it in steps are not sent the withdrawals: it is removed after them.
-        """
-        if self._changes.concern(route_set):
-            self._removed_sets[route_set] = None
-        else:
-            self._remove_route_set(route_set)
-
-    def _remove_route_set(self, route_set: str) -> None:
-        self._removed_sets.pop(route_set, None)
-        ribs = self.sets.get(route_set)
-        if ribs is None:
-            return
-        self._changes.complete(route_set)
-        for table in ribs.tables.values():
-            table.withdraw(LOCAL, [nlri for nlri, _ in table.items()])
-        self.send_pending()
-        if not any(group.rules.route_set == route_set for group in self._groups.values()):
-            del self.sets[route_set]
+    def concern(self, route_set: str) -> bool:
+        """Return whether a session is on its way from or to a set (`RouteSetsOwner`)."""
+        return self._changes.concern(route_set)
 
     def reselect(self, metric: Metric | None) -> Steps:
         """Select the best paths of the Loc-RIB by another metric of next hops, in steps."""
@@ -254,7 +238,7 @@ class OutboundUpdates:
     def ribs(self, rules: ExportRules) -> Ribs:
         """Return the tables of a group (`GroupsOwner`)."""
         if rules.export == "set":
-            return self.sets.setdefault(rules.route_set or "", Ribs())
+            return self.route_sets.ribs(rules.route_set or "")
         return self.loc
 
     def group(self, rules: ExportRules) -> _Group:
@@ -293,9 +277,9 @@ class OutboundUpdates:
         """Whether `send_pending` has UPDATEs to send."""
         if self.loc.changed or self._reapplying or self._changes.waiting:
             return True
-        if self._removed_sets and self._removable_sets():
+        if self.route_sets.removals and self.route_sets.removable:
             return True
-        for ribs in self.sets.values():
+        for ribs in self.route_sets.tables.values():
             if ribs.changed:
                 return True
         for group in self._groups.values():
@@ -321,18 +305,14 @@ class OutboundUpdates:
     def send_pending(self) -> None:
         """Send the changes since the last call, answers to route refreshes, and initial tables."""
         self._changes.differences.clear()
-        if self._removed_sets:
-            for route_set in self._removable_sets():
-                self._remove_route_set(route_set)
+        if self.route_sets.removals:
+            self.route_sets.start_removals()
         self._send_pending()
         if self._changes.waiting:
             self._changes.start()
 
-    def _removable_sets(self) -> list[str]:
-        return [name for name in self._removed_sets if not self._changes.concern(name)]
-
     def _send_pending(self) -> None:
-        for ribs in (self.loc, *self.sets.values()):
+        for ribs in (self.loc, *self.route_sets.tables.values()):
             self.send_changes(ribs)
         if self._refreshes:
             self._answer_route_refreshes()

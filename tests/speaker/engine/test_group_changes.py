@@ -304,7 +304,7 @@ def test_a_removed_route_set_is_not_withdrawn_from_a_session_that_leaves_it() ->
     ]
     assert not withdrawn
     assert set(watcher.received(IPV4_UNICAST)) >= set(PREFIXES[:100])
-    assert "one" not in lab.hub.engine.instance(INSTANCE).outbound.sets
+    assert "one" not in lab.hub.engine.instance(INSTANCE).outbound.route_sets.tables
 
 
 def test_a_removed_route_set_that_is_filled_anew_has_its_new_routes_alone() -> None:
@@ -402,13 +402,13 @@ def test_whatever_changes_meanwhile_the_routes_are_those_of_the_last_settings(
             network.later(at, partial(rng.choice(lab.watchers).refresh, "hub"))
         if rng.random() < 0.02:
             network.later(at, lab.watch)
-        if removes and rng.random() < 0.1:
+        if removes and rng.random() < 0.2:
             network.later(at, remove_route_set)
     network.run(10)
     lab.change_settings(lab.settings, lab.watchers)
     network.run(30)
     assert any(met)
     assert not lab.running
-    assert not lab.hub.engine.instance(INSTANCE).outbound._removed_sets
+    assert not lab.hub.engine.instance(INSTANCE).outbound.route_sets.removals
     assert not [event for event in lab.hub.events if type(event).__name__ == "Fault"]
     lab.check()
