@@ -169,8 +169,8 @@ def test_lock_files_carry_hashes_and_no_index() -> None:
 
 FEEDERS: Mapping[str, frozenset[str]] = {"frrk8s": frozenset({"metallb", "ovnk"})}
 """The dialects that may import another one, since they generate its objects."""
-LISTS = {"waggle.dialects", "waggle_agent.__main__", "waggle_operator.__main__"}
-"""The modules with the dialects of the programs."""
+LISTS = {"waggle.dialects"}
+"""The module with the dialects of the programs."""
 
 
 def test_each_dialect_has_an_import_contract() -> None:

@@ -58,8 +58,8 @@ class ChangedObjects:
             keys = stored.by_advertisements[name]
             deletions += (deletion(stored.objects[key]) for key in sorted(keys))
         # An object whose label or annotation was edited is written under its name, and not withdrawn.
-        written = {one.object for one in writes}
-        return writes, [one for one in deletions if one.object not in written]
+        written = {write.object for write in writes}
+        return writes, [deleted for deleted in deletions if deleted.object not in written]
 
 
 def _differs(row: FRRConfiguration | None, name: str, wanted: OfSource) -> bool:
