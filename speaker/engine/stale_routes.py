@@ -24,7 +24,7 @@ REFRESHING  the session is back and the peer preserved  End-of-RIB or EoRR arriv
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, final
 
 from msgspec.structs import replace
@@ -42,9 +42,13 @@ from speaker.negotiated import Negotiated
 from speaker.peer.engine_context import EngineContext, Timer
 from speaker.peer.peer import Peer
 from speaker.rib.adj_in import AdjRibIn, DepartedRoutes, StaleMark
+from speaker.rib.inbound import InboundUpdates, JudgedRoutes
+from speaker.rib.inbound_context import InboundContext
 from speaker.rib.path import LLGR_STALE, Path
 
 NO_LLGR: Final = WELL_KNOWN_COMMUNITIES["no-llgr"]
+JUDGED_UNITS: Final = 8
+"""The work for a route that another context changes: mostly a path of its own, and an UPDATE."""
 REFRESH_SECONDS: Final = 360.0
 """The time for advertising a table again, where no graceful restart is configured."""
 
@@ -113,8 +117,8 @@ class StaleRoutes:
     ) -> None:
         """``on_empty`` is called when the time of a peer's stale routes ends without a session.
 
-        ``on_removed`` is called with the NLRI of removed routes of a family, ``on_departed`` when no
-        route of an ended session is left.
+        ``on_removed`` is called with the NLRI of removed or changed routes of a family,
+        ``on_departed`` when no route of an ended session is left.
         """
         self.peer = peer
         self.adj_in = adj_in
@@ -292,6 +296,16 @@ class StaleRoutes:
                         stale = marked[path] = Path(attributes, path.source, path.rejected)
                     adj_in.replace_stale(family, stale, nlri)
             yield _units(keys, contested=True)
+
+    def judge_again(self, inbound: InboundUpdates, context: InboundContext) -> None:
+        """Apply another context to the routes of ``inbound``'s session, which has ended, in steps."""
+        self._work.add(self._judged(inbound.judge_again(context)))
+
+    def _judged(self, judged: Iterator[JudgedRoutes]) -> Steps:
+        for family, changed, looked_up in judged:
+            if family is not None and changed:
+                self._on_removed(self.peer, family, changed)
+            yield JUDGED_UNITS * len(changed) + looked_up // LOOKUPS_PER_UNIT
 
     # ------------------------------------------------------------ bookkeeping
 

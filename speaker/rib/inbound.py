@@ -9,7 +9,7 @@ per prefix. This is the slow path of `speaker.rib.inbound_fast_path`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, final
 
@@ -26,7 +26,7 @@ from speaker.iana import attribute_name
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.message.update import CACHE_OCTETS
 from speaker.nlri import Family, PathNlri, encode_add_path
-from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.adj_in import AdjRibIn, StaleMark
 from speaker.rib.adj_in.path_ids import MAX_PATHS
 from speaker.rib.inbound_context import InboundContext
 from speaker.rib.inbound_fast_path import InboundFastPath
@@ -40,6 +40,8 @@ _SMALL_CACHE_OCTETS: Final = 2 * 1024 * 1024
 """Of decoded attributes, where no received route is used: about a thousand sets."""
 _CACHE_OCTETS_OF_ROUTE: Final = 1024
 """More for each route that an import policy accepts: an attribute set, at most."""
+STEP_KEYS: Final = 250
+"""The number of routes that are judged again in one step."""
 OWN_AS: Final = "own AS in the AS path"
 OWN_ORIGINATOR: Final = "own router ID as originator"
 LOOPS: Final = frozenset({OWN_AS, OWN_ORIGINATOR})
@@ -52,6 +54,15 @@ class MalformedReport(NamedTuple):
     subcode: int
     text: str
     data: bytes = b""
+
+
+class JudgedRoutes(NamedTuple):
+    """The result of one step of `InboundUpdates.judge_again`."""
+
+    family: Family | None
+    changed: Sequence[bytes]
+    """The keys of routes that were withdrawn, or that have another path now."""
+    looked_up: int
 
 
 def _cache_octets(adj_in: AdjRibIn) -> int:
@@ -89,9 +100,11 @@ class InboundUpdates:
         adj_in: AdjRibIn,
         before: InboundUpdates | None = None,
     ) -> None:
-        """Start a session; ``before`` belongs to the session whose routes ``adj_in`` still holds."""
+        """Start a session; ``before`` belongs to the session whose routes ``adj_in`` still holds.
+
+        It judges by the context already (`judge_again`).
+        """
         if before is not None:
-            before.judge_again(context)
             # Equal: kept paths refer to what the former session had negotiated, and would hold one
             # for each restart.
             context = before.context
@@ -141,28 +154,64 @@ class InboundUpdates:
         """Adapt the cache of attributes to a changed number of routes that are kept."""
         self._decoder.resize_cache()
 
-    def judge_again(self, context: InboundContext) -> None:
-        """Apply another context to the stale routes of a session that has ended.
+    def judge_again(self, context: InboundContext) -> Iterator[JudgedRoutes]:
+        """Apply another context to the stale routes of a session that has ended, in steps.
 
-        Routes that the peer could not announce in this context are withdrawn.
+        New paths are judged by it from here on. Routes that the peer could not announce in this context
+        are withdrawn. A route that is announced meanwhile is left as it is.
         """
         before = self.context
         if context == before:
-            return
+            return iter(())
         self.context = context
         self.cache.clear()
         adj_in = self._adj_in
-        for family in adj_in.families:
-            for path, nlri in adj_in.stale_paths(family).items():
-                judged = self._judge_again(path, before)
-                if judged is None:
-                    adj_in.withdraw(family, nlri)
-                elif judged is not path:
-                    adj_in.replace_stale(family, judged, nlri)
+        marks = {family: adj_in.mark_held(family) for family in adj_in.families}
+        return self._judged_again(before, context, marks)
 
-    def _judge_again(self, path: Path, before: InboundContext) -> Path | None:
-        """Return a held path as the present context judges it; None for a malformed one."""
-        session, attributes = self.context.session, path.attributes
+    def _judged_again(
+        self,
+        before: InboundContext,
+        after: InboundContext,
+        marks: Mapping[Family, StaleMark | None],
+    ) -> Iterator[JudgedRoutes]:
+        adj_in = self._adj_in
+        judgements: dict[Path, Path | None] = {}
+        for family, mark in marks.items():
+            if mark is None:
+                continue
+            for keys in adj_in.stale_keys(family, mark, STEP_KEYS):
+                changed: list[bytes] = []
+                for path, nlri in adj_in.by_path(family, keys)[0].items():
+                    if path in judgements:
+                        judged = judgements[path]
+                    else:
+                        judged = judgements[path] = self._judge_again(path, before, after)
+                        if judged is not None:
+                            # A key may be in a list for a second time.
+                            judgements[judged] = judged
+                    if judged is path:
+                        continue
+                    if judged is None:
+                        adj_in.withdraw(family, nlri)
+                    else:
+                        adj_in.replace_stale(family, judged, nlri)
+                    changed += nlri
+                yield JudgedRoutes(family, changed, len(keys))
+            adj_in.forget_mark(family, mark)
+            for number in mark.release():
+                yield JudgedRoutes(family, (), number)
+        while judgements:
+            some = min(STEP_KEYS, len(judgements))
+            for _ in range(some):
+                judgements.popitem()
+            yield JudgedRoutes(None, (), some)
+
+    def _judge_again(
+        self, path: Path, before: InboundContext, after: InboundContext
+    ) -> Path | None:
+        """Return a held path as another context judges it; None for a malformed one."""
+        session, attributes = after.session, path.attributes
         if session.ebgp and not session.confederation:
             if is_wrong_first_as(attributes.as_path, session):
                 return None
@@ -172,7 +221,7 @@ class InboundUpdates:
             ):
                 # Whether the attribute was received is not recorded.
                 return None
-        judged = self._make_path(attributes, path.source)
+        judged = self._make_path(attributes, path.source, after)
         same = judged.rejected == path.rejected and judged.attributes == attributes
         return path if same else judged
 
@@ -213,7 +262,7 @@ class InboundUpdates:
     def _announce(self, family: Family, attributes: PathAttributes, nlri: Sequence[bytes]) -> None:
         path = self.cache.get(attributes)
         if path is None:
-            path = self._make_path(attributes, self._adj_in.source)
+            path = self._make_path(attributes, self._adj_in.source, self.context)
             self.cache.add(attributes, path)
         if path.rejected in LOOPS:
             self.loops[path.rejected] += 1
@@ -233,49 +282,22 @@ class InboundUpdates:
             path = self.cache.get_add_path(attributes, path_id)
             if path is None:
                 self.cache.make_room_for_add_path()
-                path = self._make_path(attributes, adj_in.source_of(path_id))
+                path = self._make_path(attributes, adj_in.source_of(path_id), self.context)
                 self.cache.add_add_path(attributes, path_id, path)
             if path.rejected in LOOPS:
                 self.loops[path.rejected] += 1
             adj_in.announce(family, path, encode_add_path(items))
 
-    def _make_path(self, attributes: PathAttributes, source: Source) -> Path:
+    def _make_path(
+        self, attributes: PathAttributes, source: Source, context: InboundContext
+    ) -> Path:
         self.next_hops.add(attributes.next_hop)
-        rejected = self._ineligible_reason(attributes)
-        session = self.context.session
+        rejected = _ineligible_reason(attributes, context)
+        session = context.session
         if session.local_role is not None:
             leak, attributes = check_route_leak(session.local_role, session.peer_asn, attributes)
             rejected = rejected or leak
         return Path(attributes, source, rejected)
-
-    def _ineligible_reason(self, attributes: PathAttributes) -> str | None:
-        """Return why routes with these attributes are ineligible (RFC 4271 section 9.1.2), or None."""
-        context, as_path = self.context, attributes.as_path
-        settings = context.settings
-        own_asns = settings.own_asns
-        if settings.allowas_in_origin and is_originated_in(as_path, own_asns):
-            own_asns = frozenset()
-        elif settings.allowas_in:
-            most = settings.allowas_in
-            own_asns = frozenset(asn for asn in own_asns if occurrences(as_path, asn) > most)
-        for kind, asns in as_path:
-            if not own_asns.isdisjoint(asns):
-                return OWN_AS
-            if kind in (AS_SET, AS_CONFED_SET):
-                # RFC 9774 treats it as withdrawn; here the route stays visible as ineligible.
-                return "an AS_SET in the AS path (RFC 9774)"
-        unusable = unusable_reason(
-            attributes.next_hop,
-            context.connection.own_addresses,
-            loopback=context.connection.peer_is_local,
-        )
-        if unusable is not None:
-            return unusable
-        originator = attributes.originator_id
-        if originator and int.from_bytes(originator, "big") == context.session.local_router_id:
-            # RFC 4456 section 8
-            return OWN_ORIGINATOR
-        return None
 
     def malformed_report(self, update: Update) -> MalformedReport | None:
         """Count a malformed UPDATE and return its report; None for most of a flood.
@@ -306,3 +328,33 @@ class InboundUpdates:
         if message.subtype != RefreshKind.REQUEST and not enhanced:
             return None
         return message if message.family in self._adj_in.families else None
+
+
+def _ineligible_reason(attributes: PathAttributes, context: InboundContext) -> str | None:
+    """Return why routes with these attributes are ineligible (RFC 4271 section 9.1.2), or None."""
+    as_path = attributes.as_path
+    settings = context.settings
+    own_asns = settings.own_asns
+    if settings.allowas_in_origin and is_originated_in(as_path, own_asns):
+        own_asns = frozenset()
+    elif settings.allowas_in:
+        most = settings.allowas_in
+        own_asns = frozenset(asn for asn in own_asns if occurrences(as_path, asn) > most)
+    for kind, asns in as_path:
+        if not own_asns.isdisjoint(asns):
+            return OWN_AS
+        if kind in (AS_SET, AS_CONFED_SET):
+            # RFC 9774 treats it as withdrawn; here the route stays visible as ineligible.
+            return "an AS_SET in the AS path (RFC 9774)"
+    unusable = unusable_reason(
+        attributes.next_hop,
+        context.connection.own_addresses,
+        loopback=context.connection.peer_is_local,
+    )
+    if unusable is not None:
+        return unusable
+    originator = attributes.originator_id
+    if originator and int.from_bytes(originator, "big") == context.session.local_router_id:
+        # RFC 4456 section 8
+        return OWN_ORIGINATOR
+    return None

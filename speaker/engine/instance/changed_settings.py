@@ -71,7 +71,7 @@ def apply_to_kept_routes(
     ):
         return False
     _apply_import_policy(outbound, kept, before)
-    kept.inbound.judge_again(context)
+    kept.stale.judge_again(kept.inbound, context)
     return kept.stale.reconfigure(kept.negotiated)
 
 

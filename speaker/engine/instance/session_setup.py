@@ -127,6 +127,8 @@ class SessionSetup:
                 own_addresses=_local_addresses(session), peer_is_local=is_loopback(source.address)
             ),
         )
+        if before is not None:
+            stale.judge_again(before.inbound, context)
         inbound = InboundUpdates(context, adj_in, None if before is None else before.inbound)
         return EstablishedPeer(peer, session, negotiated, inbound, stale)
 

@@ -48,6 +48,19 @@ class MarkedRoutes(HeldRoutes):
             del marks[-1]
         marks.append(StaleMark(refresh=refresh))
 
+    def mark_held(self, family: Family) -> StaleMark | None:
+        """Return a mark of the routes that are held now, which is valid until `forget_mark`.
+
+        It is no mark of the stale routes: these may be marked anew, or swept, meanwhile. None without
+        routes.
+        """
+        if not self.held(family):
+            return None
+        mark = StaleMark()
+        mark.swept = True
+        self._marks.setdefault(family, []).insert(0, mark)
+        return mark
+
     def end_stale(self, family: Family) -> StaleMark | None:
         """End the time of a family's stale routes: `stale_keys` of the returned mark are to be removed.
 

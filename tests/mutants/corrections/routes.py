@@ -110,7 +110,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "reload: kept paths are judged by the new settings",
         _SETTINGS,
-        "    kept.inbound.judge_again(context)\n",
+        "    kept.stale.judge_again(kept.inbound, context)\n",
         "",
         _KEPT,
         _MODEL,
