@@ -5,8 +5,8 @@ A peer announces many prefixes, which other peers receive; then its connection i
 restarts gracefully, and comes back without its routes; with ``long-lived`` its restart time expires,
 and they become long-lived stale. With ``policy`` and ``next-hop`` nothing is lost: export settings of
 one of the other peers change; with ``role`` the role (RFC 9234) of the peer while it restarts. With
-``router-id`` the instance becomes another router. With ``route-set`` the routes are those of a route
-set, which is removed. With ``--add-path`` these peers are sent all paths. The goal is for the longest
+``router-id`` the instance becomes another router. With ``route-set`` a route set has the routes,
+and is removed. With ``--add-path`` these peers are sent all paths. The goal is for the longest
 input of both, the arrival and the loss: what other sessions wait. ``WAGGLE_PURE=1``: with prefix
 tables in Python.
 

@@ -123,7 +123,7 @@ class RouteSets:
     # ------------------------------------------------------------------ reads
 
     def names(self) -> Sequence[str]:
-        """Return the names of the sets, without sets that are being removed."""
+        """Return the names of the sets; of a set that is being removed only if it remains."""
         if not self.removals:
             return list(self.tables)
         return [name for name in self.tables if self._remains(name)]
