@@ -85,7 +85,7 @@ class Instance:
             self._deferral.start(config.selection_deferral_time)
         self.outbound = OutboundUpdates(context, self.name, self._deferral, slot, work)
         self.kept_routes = KeptRoutes(work)
-        self._originated = OriginatedPrefixes(self.outbound.originate, work)
+        self._originated = OriginatedPrefixes(self.outbound.update_routes, work)
         self._session_setup = SessionSetup(
             context,
             work,
@@ -270,8 +270,8 @@ class Instance:
 
     def inherit(self, before: Instance) -> None:
         """Take over the configuration and local routes of an instance with the same name."""
-        before._originated.complete()
         self.outbound.inherit(before.outbound)
+        self._originated = before._originated.moved(self.outbound.update_routes)
         self.originate(before.config.originate, self.config.originate)
         self.rejected_connections = before.rejected_connections
         self.dynamic_peers.inherit(before.dynamic_peers)

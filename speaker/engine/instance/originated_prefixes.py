@@ -7,34 +7,68 @@ that the later configuration does not have.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, final
 
-from speaker.engine.sliced_work import SlicedWork, Steps
+from speaker.api import RouteAttributes
+from speaker.engine.sliced_work import (
+    FAILOVER_UNITS,
+    LOOKUPS_PER_UNIT,
+    STEP_ROUTES,
+    SlicedWork,
+    Steps,
+)
+from speaker.nlri import Family, parsed_prefix
+
+Update: TypeAlias = Callable[[None, Mapping[Family, Mapping[bytes, RouteAttributes | None]]], None]
+"""Changes the local routes of a Loc-RIB (`OutboundUpdates.update_routes`)."""
 
 
 @final
 class OriginatedPrefixes:
     """The changes of one instance's originated prefixes that are not complete."""
 
-    def __init__(
-        self, originate: Callable[[Sequence[str], Sequence[str]], Steps], work: SlicedWork
-    ) -> None:
-        """``originate`` returns the steps of a change, ``work`` does them."""
-        self._originate = originate
+    def __init__(self, update: Update, work: SlicedWork) -> None:
+        """``update`` changes the Loc-RIB, ``work`` does the steps of a change."""
+        self._update = update
         self._work = work
         self._changes: deque[Steps] = deque()
+
+    def moved(self, update: Update) -> OriginatedPrefixes:
+        """Perform the rest of all changes in another Loc-RIB, which has the local routes of the former.
+
+        Returns itself.
+        """
+        self._update = update
+        return self
 
     def change(self, before: Sequence[str], after: Sequence[str]) -> None:
         """Originate other prefixes than before; in slices where they are many."""
         if before != after:
-            self._changes.append(self._originate(before, after))
+            self._changes.append(self._steps(before, after))
             self._work.add(self._rest())
 
-    def complete(self) -> None:
-        """Do the rest of all changes now."""
-        for _ in self._rest():
-            pass
+    def _steps(self, before: Sequence[str], after: Sequence[str]) -> Steps:
+        """Originate other prefixes than before, in steps; only differences change."""
+        had = set(before)
+        yield len(before) // LOOKUPS_PER_UNIT
+        has = set(after)
+        yield len(after) // LOOKUPS_PER_UNIT
+        for texts, differing, attributes in (
+            (before, had - has, None),
+            (after, has - had, RouteAttributes()),
+        ):
+            yield (len(before) + len(after)) // LOOKUPS_PER_UNIT
+            # Most changes are of a few prefixes among many.
+            changed = [text for text in texts if text in differing] if differing else []
+            for start in range(0, len(changed), STEP_ROUTES):
+                changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+                some = changed[start : start + STEP_ROUTES]
+                for text in some:
+                    family, nlri = parsed_prefix(text)
+                    changes.setdefault(family, {})[nlri] = attributes
+                self._update(None, changes)
+                yield FAILOVER_UNITS * len(some)
 
     def _rest(self) -> Steps:
         while self._changes:

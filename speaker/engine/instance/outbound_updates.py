@@ -14,6 +14,7 @@ from speaker.api import RouteAttributes, RouteLeftOut
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.export_rules import export_rules
 from speaker.engine.instance.group_changes import GroupChanges
+from speaker.engine.instance.inherited_routes import InheritedRoutes
 from speaker.engine.instance.route_sets import RouteSets
 from speaker.engine.observer import ObserverSlot
 from speaker.engine.ribs import Ribs
@@ -27,12 +28,12 @@ from speaker.engine.sliced_work import (
     Steps,
 )
 from speaker.message import RefreshKind, RouteRefresh
-from speaker.nlri import Family, parsed_prefix, prefix_to_text
+from speaker.nlri import Family, prefix_to_text
 from speaker.peer.engine_context import EngineContext
 from speaker.rib.decision import Metric
 from speaker.rib.export import ExportRules
 from speaker.rib.loc_rib import TableChanges
-from speaker.rib.local_routes import LOCAL, LocalPaths
+from speaker.rib.local_routes import LocalPaths
 from speaker.rib.update_group import UpdateBatch, UpdateGroup
 
 
@@ -66,6 +67,8 @@ class OutboundUpdates:
         self._context = context
         self.loc = Ribs()
         """The Loc-RIB."""
+        self.inherited_routes = InheritedRoutes(self.loc, work)
+        """The local routes from before the instance was this router."""
         self.route_sets = RouteSets(self, work)
         self._instance = instance
         self._deferral = deferral
@@ -88,10 +91,7 @@ class OutboundUpdates:
         self.route_sets = before.route_sets
         self.route_sets.owner = self
         self._local_paths = before._local_paths
-        for family, table in before.loc.tables.items():
-            for path, nlri in table.best_by_path().items():
-                if path.source is LOCAL:
-                    self.loc.table(family).announce(path, nlri)
+        self.inherited_routes.inherit(before.inherited_routes)
 
     # ----------------------------------------------------------------- routes
 
@@ -106,34 +106,15 @@ class OutboundUpdates:
         """
         if route_set is None:
             ribs = self.loc
+            if self.inherited_routes.formers:
+                for family, routes in changes.items():
+                    self.inherited_routes.note(family, routes)
         else:
             known = self.route_sets.tables.get(route_set)
             ribs = known if known is not None else self.route_sets.ribs(route_set)
             if self.route_sets.removals:
                 self.route_sets.changed(route_set, changes)
         self._local_paths.apply(ribs.table, changes)
-
-    def originate(self, before: Sequence[str], after: Sequence[str]) -> Steps:
-        """Originate other prefixes in the Loc-RIB than before, in steps; only differences change."""
-        had = set(before)
-        yield len(before) // LOOKUPS_PER_UNIT
-        has = set(after)
-        yield len(after) // LOOKUPS_PER_UNIT
-        for texts, differing, attributes in (
-            (before, had - has, None),
-            (after, has - had, RouteAttributes()),
-        ):
-            yield (len(before) + len(after)) // LOOKUPS_PER_UNIT
-            # Most changes are of a few prefixes among many.
-            changed = [text for text in texts if text in differing] if differing else []
-            for start in range(0, len(changed), STEP_ROUTES):
-                changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
-                some = changed[start : start + STEP_ROUTES]
-                for text in some:
-                    family, nlri = parsed_prefix(text)
-                    changes.setdefault(family, {})[nlri] = attributes
-                self.update_routes(None, changes)
-                yield FAILOVER_UNITS * len(some)
 
     def uses(self, route_set: str) -> bool:
         """Return whether an update group has the routes of a set (`RouteSetsOwner`)."""
@@ -270,6 +251,9 @@ class OutboundUpdates:
     # ------------------------------------------------------------------- send
 
     def _deferred(self, group: _Group) -> bool:
+        if self.inherited_routes.formers and group.tables is self.loc:
+            # The initial table has them, so that no peer drops routes that it kept (RFC 4724).
+            return True
         return self._deferral.active and group.rules.exports_received
 
     @property
