@@ -188,7 +188,7 @@ def test_whatever_changes_meanwhile_the_routes_are_those_of_one_turn(seed: int) 
             case 0:
                 lab.become(rng.randrange(1, 9), lab.originated)
             case 1:
-                # Other prefixes than those of the API: of both the last change is in effect.
+                # Other prefixes than the API has, as of both the last change is in effect.
                 some = rng.sample(LOCAL_PREFIXES[40:], rng.randrange(20))
                 lab.become(rng.randrange(1, 9), tuple(sorted(some)))
             case 2:
