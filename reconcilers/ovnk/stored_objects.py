@@ -79,7 +79,7 @@ def stored(rows: Iterable[FRRConfiguration]) -> Stored:
 
 
 def _rank(key: StoredKey, row: FRRConfiguration) -> tuple[bool, str]:
-    """Order the stored objects of one key: an edited annotation may give an object the key of another."""
+    """Order the stored objects of a key: an edited annotation may give an object the key of another."""
     name = row.metadata.name
     return name != generated_name(key), name
 

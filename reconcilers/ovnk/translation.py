@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -46,6 +46,8 @@ from resources.ovnk.node_annotations import PrimaryAddresses
 from resources.ovnk.routeadvertisements import AUTO
 
 HOSTNAME: Final = "kubernetes.io/hostname"
+Received: TypeAlias = tuple[Sequence[PrefixSelector], Sequence[PrefixSelector]]
+"""The prefixes of networks without tunnels, and of VTEPs, that neighbours may send."""
 
 
 class OfSource(NamedTuple):
@@ -257,20 +259,21 @@ class _Source:
             router.vrf for source in self._advertised.sources for router in source.spec.bgp.routers
         }
 
-    def _copied(self, router: Router, prefixes: tuple[str, ...]) -> Router:
-        neighbors = self._neighbors(router, prefixes)
-        return replace(router, prefixes=prefixes, neighbors=neighbors)
+    def _copied(self, router: Router, prefixes: tuple[str, ...], *, pods: bool = True) -> Router:
+        """Return a router with the neighbours that are advertised some prefix.
 
-    def _neighbors(self, router: Router, prefixes: Sequence[str]) -> tuple[Neighbor, ...]:
-        """Return the neighbours of a router that are advertised some prefix."""
+        ``pods``: they may send the routes of networks without tunnels.
+        """
         next_hops = self._values.next_hops(self._networks.get(_network_vrf(router)))
-        underlay = is_default_vrf(router.vrf) and bool(self._evpn)
-        return tuple(
-            copied
-            for neighbor in self._checked(router)
-            if (copied := self._neighbor(neighbor, prefixes, next_hops, underlay=underlay))
-            is not None
+        received = (
+            self._advertised.receive if pods else (),
+            self._values.vtep_receive if is_default_vrf(router.vrf) and self._evpn else (),
         )
+        copies = (
+            _neighbor(neighbor, prefixes, next_hops, received) for neighbor in self._checked(router)
+        )
+        neighbors = tuple(neighbor for neighbor in copies if neighbor is not None)
+        return replace(router, prefixes=prefixes, neighbors=neighbors)
 
     def _checked(self, router: Router) -> Iterable[Neighbor]:
         """Yield the neighbours of a router without the node itself. Raises `ConfigurationError`."""
@@ -285,34 +288,6 @@ class _Source:
                 text = f"{where}: neighbor {neighbor.address or neighbor.interface}"
                 raise ConfigurationError(f"{text}: dualStackAddressFamily is not supported")
             yield neighbor
-
-    def _neighbor(
-        self, neighbor: Neighbor, prefixes: Sequence[str], next_hops: NextHops, *, underlay: bool
-    ) -> Neighbor | None:
-        if neighbor.address:
-            colon = ":" in neighbor.address
-            prefixes = [prefix for prefix in prefixes if (":" in prefix) is colon]
-        if not prefixes:
-            return None
-        allowed = AllowedOut(prefixes=tuple(prefixes))
-        ipv4, ipv6 = next_hops
-        if neighbor.address:
-            ipv4, ipv6 = (None, ipv6) if ":" in neighbor.address else (ipv4, None)
-        sent = Advertise(allowed=allowed, next_hop=NextHop(ipv4=ipv4, ipv6=ipv6))
-        received = self._received(neighbor, underlay=underlay)
-        return replace(neighbor, to_advertise=sent, to_receive=received)
-
-    def _received(self, neighbor: Neighbor, *, underlay: bool) -> Receive:
-        receive = neighbor.to_receive
-        pods = _of_family(self._advertised.receive, neighbor)
-        if pods:
-            receive = Receive(allowed=AllowedIn(prefixes=tuple(pods)))
-        vteps = _of_family(self._values.vtep_receive, neighbor) if underlay else []
-        if vteps and receive.allowed.mode != "all":
-            kept = receive.allowed.prefixes
-            prefixes = (*kept, *(prefix for prefix in vteps if prefix not in kept))
-            receive = Receive(allowed=replace(receive.allowed, prefixes=prefixes))
-        return receive
 
     def _with_imports(self, router: Router) -> list[Router]:
         """Return a router with imports of the VRFs of all networks, and routers that import its VRF."""
@@ -347,10 +322,42 @@ class _Source:
         underlay = []
         for router in self._source.spec.bgp.routers:
             if is_default_vrf(router.vrf):
-                copied = self._copied(router, self._values.vtep_prefixes)
+                copied = self._copied(router, self._values.vtep_prefixes, pods=False)
                 if copied.neighbors:
                     underlay.append(copied)
         return underlay
+
+
+def _neighbor(
+    neighbor: Neighbor, prefixes: Sequence[str], next_hops: NextHops, received: Received
+) -> Neighbor | None:
+    """Return a neighbour that is advertised its prefixes; None without one of its family."""
+    if neighbor.address:
+        colon = ":" in neighbor.address
+        prefixes = [prefix for prefix in prefixes if (":" in prefix) is colon]
+    if not prefixes:
+        return None
+    allowed = AllowedOut(prefixes=tuple(prefixes))
+    ipv4, ipv6 = next_hops
+    if neighbor.address:
+        ipv4, ipv6 = (None, ipv6) if ":" in neighbor.address else (ipv4, None)
+    sent = Advertise(allowed=allowed, next_hop=NextHop(ipv4=ipv4, ipv6=ipv6))
+    return replace(neighbor, to_advertise=sent, to_receive=_received(neighbor, *received))
+
+
+def _received(
+    neighbor: Neighbor, of_pods: Iterable[PrefixSelector], of_vteps: Iterable[PrefixSelector]
+) -> Receive:
+    receive = neighbor.to_receive
+    pods = _of_family(of_pods, neighbor)
+    if pods:
+        receive = Receive(allowed=AllowedIn(prefixes=tuple(pods)))
+    vteps = _of_family(of_vteps, neighbor)
+    if vteps and receive.allowed.mode != "all":
+        kept = receive.allowed.prefixes
+        prefixes = (*kept, *(prefix for prefix in vteps if prefix not in kept))
+        receive = Receive(allowed=replace(receive.allowed, prefixes=prefixes))
+    return receive
 
 
 def _of_family(selectors: Iterable[PrefixSelector], neighbor: Neighbor) -> list[PrefixSelector]:

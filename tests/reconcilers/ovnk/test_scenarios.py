@@ -276,3 +276,37 @@ def test_prefixes_that_may_be_received_are_in_order_whatever_the_order_of_the_su
     (neighbor,) = spec["bgp"]["routers"][0]["neighbors"]
     received = [one["prefix"] for one in neighbor["toReceive"]["allowed"]["prefixes"]]
     assert received == ["10.61.0.0/16", "10.62.0.0/16", "fd00:61::/48"]
+
+
+def test_the_underlay_of_evpn_receives_no_pods_of_networks_in_other_vrfs() -> None:
+    """Neighbours of the default VRF may send what the source has, and addresses of VTEPs."""
+    received = {"allowed": {"prefixes": [{"prefix": "172.20.0.0/16"}]}}
+    fabric = {"address": "10.88.0.1", "asn": 64701, "toReceive": received}
+    of_blue = {"asn": 64710, "vrf": "blue", "neighbors": [{"address": "172.31.60.1", "asn": 1}]}
+    config = {"transport": "evpn", "evpn": {"vtep": "fabric", "ipVRF": {"vni": 5200}}}
+    w1 = node("w1", {**SUBNETS, "cluster_udn_red": ["10.62.3.0/24"]})
+    w1["metadata"]["annotations"]["k8s.ovn.org/vteps"] = '{"fabric": {"ips": ["100.72.0.11"]}}'
+    cluster = Cluster(
+        w1,
+        source("spine", {"asn": 64710, "neighbors": [fabric]}, of_blue),
+        attachment("blue", "10.61.0.0/16/24", config={"transport": "no-overlay"}),
+        attachment("red", "10.62.0.0/16/24", number="6", config=config),
+        {
+            "apiVersion": "k8s.ovn.org/v1",
+            "kind": "VTEP",
+            "metadata": {"name": "fabric"},
+            "spec": {"cidrs": ["100.72.0.0/24"], "mode": "Unmanaged"},
+        },
+        advertisements(targetVRF="auto", **OF_CLUSTER),
+        evpn=True,
+    )
+    cluster.write()
+    (spec,) = cluster.generated().values()
+    by_vrf = {router.get("vrf", ""): router for router in spec["bgp"]["routers"]}
+    allowed = {
+        vrf: [
+            one["prefix"] for one in by_vrf[vrf]["neighbors"][0]["toReceive"]["allowed"]["prefixes"]
+        ]
+        for vrf in ("", "blue")
+    }
+    assert allowed == {"": ["172.20.0.0/16", "100.72.0.0/24"], "blue": ["10.61.0.0/16"]}
