@@ -192,7 +192,7 @@ class ReachabilityCheck:
     async def probe(self) -> None:
         """Probe all targets.
 
-        A reached target stays reached while routes are unchecked: they may be the reason.
+        A target that was reached stays so while routes are unchecked: they may be the reason.
         """
         known = await self._targets()
         reached = known - await self._lost(known, attempts=1)
