@@ -20,7 +20,7 @@ from cells.hive import Group, Health, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
-from cells.intent.installed_routes import InstalledRoutes, installing
+from cells.intent.installing_dialects import InstallingDialects, installing
 from cells.intent.problem_log import ProblemLog
 from cells.observability.metrics import Metrics, MetricsCollector
 from cells.sources.resources import (
@@ -106,7 +106,7 @@ class IntentLoop:
         jobs: Jobs,
         trace_links: ApplyTraceLinks,
         bfd_runners: Group[BfdRunner],
-        installed: Group[InstalledRoutes],
+        installed: Group[InstallingDialects],
         api_servers: ApiServers,
     ) -> None:
         self._database = database

@@ -16,7 +16,7 @@ from cells.hive.capabilities import NET_ADMIN, give_up
 from cells.hive.child_process import ChildProcess, stay_connected
 from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.lifecycle import Lifecycle
-from cells.intent.installed_routes import InstalledRoutes
+from cells.intent.installing_dialects import InstallingDialects
 from cells.kernel.api import approve_action, kernel_route_resource
 from cells.kernel.following import (
     BestPathFollower,
@@ -58,23 +58,23 @@ def make_client() -> WriterClient:
     return WriterClient("waggle-agent")
 
 
-def make_installed_routes(dialects: Group[Dialect], options: FibOptions) -> InstalledRoutes:
+def make_installing_dialects(dialects: Group[Dialect], options: FibOptions) -> InstallingDialects:
     """Return the dialects whose peers' routes are installed."""
-    return InstalledRoutes(options.installing(dialects))
+    return InstallingDialects(options.installing(dialects))
 
 
 def make_kernel_routes(
     database: Database,
     intent_tables: IntentTables,
     client: WriterClient,
-    installed: InstalledRoutes,
+    installing: InstallingDialects,
     options: FibOptions,
     trace_links: ApplyTraceLinks,
 ) -> KernelRoutes:
     """Return the reconciler."""
 
     def installs(row: Instance) -> bool:
-        return row.dialect in installed.dialects
+        return row.dialect in installing.dialects
 
     return KernelRoutes(database, intent_tables, client, options, installs, causes=trace_links)
 
@@ -84,7 +84,7 @@ def make_own_protocol(options: FibOptions) -> OwnProtocol:
     return OwnProtocol(options.protocol)
 
 
-class Writer:
+class WriterJob:
     """The job that runs the writer, or stays connected to a writer in a container of its own."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Writer:
         health: Health,
         jobs: Jobs,
         lifecycle: Lifecycle,
-        installed: InstalledRoutes,
+        installing: InstallingDialects,
     ) -> None:
         self._client = client
         self._kernel = kernel
@@ -117,7 +117,7 @@ class Writer:
         jobs.add("answers", self._watch_answers)
         # Hooks run in the opposite order: before the end of the job, and of the connection with it.
         lifecycle.append("goodbye", stop=self._goodbye)
-        self._installed = installed
+        self._installing = installing
         lifecycle.append("choice", start=self._log_choice)
 
     async def _run(self) -> None:
@@ -129,7 +129,7 @@ class Writer:
             )
 
     async def _log_choice(self) -> None:
-        log_choice(self._options.fib, sorted(self._installed.dialects))
+        log_choice(self._options.fib, sorted(self._installing.dialects))
 
     def _give_up_capability(self) -> None:
         """Leave CAP_NET_ADMIN to the writer: its keeper starts another writer that has it, too."""
@@ -214,7 +214,7 @@ def log_choice(fib: Fib, installing: Sequence[str]) -> None:
 
 WIRING = Wiring(
     provides=(make_kernel_routes,),
-    private=(make_installed_routes, make_client, KernelMetrics, ReachabilityCheck),
+    private=(make_installing_dialects, make_client, KernelMetrics, ReachabilityCheck),
     invokes=(
         BestPathFollower,
         HostFollower,
@@ -223,10 +223,10 @@ WIRING = Wiring(
         DeferralJob,
         KernelState,
         ReachabilityCheck,
-        Writer,
+        WriterJob,
     ),
     contributes=(
-        make_installed_routes,
+        make_installing_dialects,
         provide(make_kernel_routes, as_=Reconciler),
         provide(KernelMetrics, as_=MetricsCollector),
         HostNeed,

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from cells.api.resource import ApiResource
-from cells.intent.installed_routes import InstalledRoutes
+from cells.intent.installing_dialects import InstallingDialects
 from reconcilers.kernel.options import FibOptions
 from reconcilers.tables import IntentTables, Json
 from resources.tables import Tables
@@ -20,7 +20,7 @@ def kernel_inputs_resource(
     database: Database,
     tables: Tables,
     intent: IntentTables,
-    installed: InstalledRoutes,
+    installing: InstallingDialects,
     options: FibOptions,
 ) -> ApiResource:
     """Return the instances and peers of the node, its interfaces, and the options."""
@@ -32,7 +32,7 @@ def kernel_inputs_resource(
         snapshot = database.snapshot()
         inputs = KernelInputs(
             options=options,
-            installing=tuple(sorted(installed.dialects)),
+            installing=tuple(sorted(installing.dialects)),
             host=next(tables.host.all(snapshot), None),
             instances=tuple(intent.instances.all(snapshot)),
             peers=tuple(intent.peers.all(snapshot)),

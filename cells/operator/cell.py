@@ -31,7 +31,7 @@ from cells.hive.hive import Shutdown
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
-from cells.intent.installed_routes import InstalledRoutes
+from cells.intent.installing_dialects import InstallingDialects
 from cells.intent.problem_log import ProblemLog
 from cells.observability.exposition import Collected
 from cells.observability.metrics import Metrics, MetricsCollector
@@ -98,9 +98,11 @@ def make_leadership(
     )
 
 
-def make_installed_routes(dialects: Group[Dialect], options: OperatorOptions) -> InstalledRoutes:
+def make_installing_dialects(
+    dialects: Group[Dialect], options: OperatorOptions
+) -> InstallingDialects:
     """Return the dialects whose peers' routes agents install, by the option that both have."""
-    return InstalledRoutes(FibOptions(fib=options.fib).installing(dialects))
+    return InstallingDialects(FibOptions(fib=options.fib).installing(dialects))
 
 
 def make_runners() -> Runners:
@@ -127,14 +129,14 @@ class Operator:
         jobs: Jobs,
         trace_links: EventTraceLinks,
         runners: Runners,
-        installed: InstalledRoutes,
+        installing: InstallingDialects,
     ) -> None:
         self._planner = Planner(
             database,
             dialects,
             secrets_namespace.name,
             report=options.status_report,
-            installing=installed.dialects,
+            installing=installing.dialects,
         )
         self._database = database
         self._trace_links = trace_links
@@ -344,7 +346,7 @@ def process_attributes(options: OperatorOptions) -> ProcessAttributes:
 
 
 WIRING = Wiring(
-    provides=(Owner, make_installed_routes, make_leadership, make_runners),
+    provides=(Owner, make_installing_dialects, make_leadership, make_runners),
     invokes=(Operator, LeaderChecks),
     contributes=(
         provide(Operator, as_=MetricsCollector),

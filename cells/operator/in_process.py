@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cells.hive import Group, Wiring, provide
 from cells.intent.cell import IntentStep
-from cells.intent.installed_routes import InstalledRoutes, installing
+from cells.intent.installing_dialects import InstallingDialects, installing
 from cells.sources.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.operator import InProcessOperator, Planner
@@ -21,7 +21,7 @@ def make_operator(
     intent: IntentTables,
     dialects: Group[Dialect],
     secrets_namespace: SecretsNamespace,
-    installed: Group[InstalledRoutes],
+    installed: Group[InstallingDialects],
 ) -> InProcessOperator:
     """Return the operator's part of the enabled dialects."""
     planner = Planner(

@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
-from cells.intent.installed_routes import InstalledRoutes
+from cells.intent.installing_dialects import InstallingDialects
 from cells.observability.listen_address import parse_address
 from cells.observability.metrics import CertificateHolder, MetricsCollector
 from cells.operator.election import Leadership
@@ -50,7 +50,7 @@ class Webhook:
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
-        installed: InstalledRoutes,
+        installing: InstallingDialects,
     ) -> None:
         host, port = parse_address(options.address or "", "--webhook")
         self._reviewed = {
@@ -60,7 +60,7 @@ class Webhook:
         }
         self._kubernetes = kubernetes
         self._reviews: Counter[tuple[str, str]] = Counter()
-        reviewer = Reviewer(database, tables, dialects, secrets_namespace.name, installed.dialects)
+        reviewer = Reviewer(database, tables, dialects, secrets_namespace.name, installing.dialects)
         server = WebhookServer(host, port, reviewer, self._unready, self._observe)
         self._keeper = CertificateKeeper(
             server,

@@ -13,13 +13,13 @@ from reactivex.subject import Subject
 from structlog.testing import capture_logs
 
 from cells.hive import HealthTree
-from cells.intent.installed_routes import InstalledRoutes
+from cells.intent.installing_dialects import InstallingDialects
 from cells.kernel import cell
 from cells.kernel.cell import (
     ANSWER_POLL_SECONDS,
     GOODBYE_SECONDS,
-    Writer,
-    make_installed_routes,
+    WriterJob,
+    make_installing_dialects,
     make_kernel_routes,
 )
 from cells.sources.resources import ApplyTraceLinks
@@ -75,14 +75,14 @@ class Node:
         self.sent: list[object] = []
         self.wanted_tables = SimpleNamespace(problems=lambda: self.problems)
         this = cast("Any", self)
-        self.writer = Writer(
+        self.writer = WriterJob(
             this,
             this,
             FibOptions(**options),
             self.health,
             this,
             this,
-            InstalledRoutes(frozenset("ba")),
+            InstallingDialects(frozenset("ba")),
         )
 
     # The client, the jobs and the hooks
@@ -269,14 +269,14 @@ def test_routes_are_those_of_the_dialects_that_have_them_installed() -> None:
 
     dialects = [dialect("a", wants=True), dialect("b", wants=False)]
     options = FibOptions(fib="auto")
-    installed = make_installed_routes(cast("Any", dialects), options)
-    assert installed.dialects == {"a"}
+    installing = make_installing_dialects(cast("Any", dialects), options)
+    assert installing.dialects == {"a"}
     database = Database()
     routes = make_kernel_routes(
         database,
         IntentTables(database),
         WriterClient("test"),
-        installed,
+        installing,
         options,
         ApplyTraceLinks(),
     )

@@ -10,7 +10,7 @@ import pytest
 from cells.hive import Cell, Wiring, load
 from cells.hive.hive import Hive
 from cells.intent.cell import IntentLoop
-from cells.intent.installed_routes import InstalledRoutes
+from cells.intent.installing_dialects import InstallingDialects
 from cells.operator import in_process
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 from waggle_operator.__main__ import CELLS
@@ -25,7 +25,7 @@ def test_the_operator_takes_the_routes_of_dialects_as_installed(
 ) -> None:
     given: list[frozenset[str]] = []
 
-    def look(routes: InstalledRoutes) -> None:
+    def look(routes: InstallingDialects) -> None:
         given.append(routes.dialects)
 
     probe = Cell(name="probe", description="Looks.", wiring=Wiring(invokes=(look,)))

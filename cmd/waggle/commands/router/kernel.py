@@ -13,9 +13,9 @@ from cells.api.resource import ApiAction, ApiResource
 from cells.apply.reconcile import reconcile
 from cells.apply.session_readings import NextHopWriter, SessionReadings
 from cells.hive import Group
-from cells.intent.installed_routes import InstalledRoutes
+from cells.intent.installing_dialects import InstallingDialects
 from cells.kernel.api import approve_action, kernel_route_resource
-from cells.kernel.cell import Writer
+from cells.kernel.cell import WriterJob
 from cells.kernel.following import (
     BestPathFollower,
     DeferralJob,
@@ -73,8 +73,8 @@ class RouterKernel:
         NextHopFollower(database, intent, speaker, kernel, jobs)
         SessionFollower(speaker, events, kernel, jobs)
         DeferralJob(database, intent, speaker, kernel, jobs)
-        installed = InstalledRoutes(frozenset())
-        Writer(client, kernel, options, health, jobs, self._jobs.lifecycle, installed)
+        installing = InstallingDialects(frozenset())
+        WriterJob(client, kernel, options, health, jobs, self._jobs.lifecycle, installing)
         jobs.add("rounds", lambda: reconcile(runner, lambda: None))
         SessionReadings(speaker, events, (NextHopWriter(database, intent),), jobs)
 

@@ -7,13 +7,13 @@ import msgspec
 from cells.hive import Group
 
 
-class InstalledRoutes(msgspec.Struct, frozen=True):
-    """Contributed by the cell that knows whether received routes are installed; without it none are."""
+class InstallingDialects(msgspec.Struct, frozen=True):
+    """Contributed by the cell that knows which routes are installed; without it none are."""
 
     dialects: frozenset[str]
     """The names of the dialects whose routes are."""
 
 
-def installing(installed: Group[InstalledRoutes]) -> frozenset[str]:
+def installing(installed: Group[InstallingDialects]) -> frozenset[str]:
     """Return the names of the dialects whose peers' routes are installed."""
-    return frozenset[str]().union(*(routes.dialects for routes in installed))
+    return frozenset[str]().union(*(each.dialects for each in installed))
