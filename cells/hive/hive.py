@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -40,25 +39,17 @@ class Hive:
     """One program: the enabled cells, constructed, with their lifecycle, jobs and health.
 
     Raises `CompositionError` for cells that do not fit, and `SettingError` for an option that a cell
-    rejects. ``clock`` is wall time in seconds, for people's eyes only; delays are taken from the
-    loop's clock.
+    rejects.
     """
 
-    def __init__(
-        self,
-        cells: Sequence[Cell],
-        settings: Settings,
-        *,
-        clock: Callable[[], float] = time.time,
-        rng: random.Random | None = None,
-    ) -> None:
+    def __init__(self, cells: Sequence[Cell], settings: Settings) -> None:
         check_names(cells)
         self.cells = tuple(cells)
         self.settings = settings
         self.lifecycle = Lifecycle()
-        self.health = HealthTree(clock=clock)
+        self.health = HealthTree()
         self.readiness = Readiness()
-        self.supervisor = Supervisor(self.shutdown, rng or random.Random())  # noqa: S311
+        self.supervisor = Supervisor(self.shutdown, random.Random())  # noqa: S311
         self.error: Exception | None = None
         """Why the program ends, if it does not end on request."""
         self._stop: asyncio.Event | None = None

@@ -173,9 +173,9 @@ def _not_understood(args: argparse.Namespace, error: Exception) -> int:
     return EXIT_ERROR
 
 
-def whole_parser(dialects: Dialects = DIALECTS) -> Parser:
+def whole_parser() -> Parser:
     """Return the parser with all commands, including the commands of API dialects."""
-    return _parser((*COMMANDS, *dialects.subcommands), dialects)[0]
+    return _parser((*COMMANDS, *DIALECTS.subcommands), DIALECTS)[0]
 
 
 def _parser(names: Sequence[str], dialects: Dialects) -> tuple[Parser, dict[str, Run]]:

@@ -48,7 +48,6 @@ class KubernetesSource:
         *,
         node: str | None = None,
         timeouts: Timeouts = Timeouts(),  # noqa: B008  frozen
-        rng: random.Random | None = None,
     ) -> None:
         """``node``: objects that concern other nodes alone are not stored; None stores all."""
         self._access = access
@@ -56,7 +55,7 @@ class KubernetesSource:
         self._node_known = asyncio.Event()
         """Set once the labels of the node are known, or nothing depends on them."""
         self._timeouts = timeouts
-        self._rng = rng or random.SystemRandom()
+        self._rng = random.SystemRandom()
         self.kinds = tuple(kinds)
         self._selections = {kind.name: selections.get(kind.name, EVERYTHING) for kind in self.kinds}
         self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in self.kinds}

@@ -70,12 +70,10 @@ def read_intent(
 class ByObjects:
     """The routes of nodes by the objects, with the sessions that status objects have."""
 
-    def __init__(
-        self, cluster: ClusterIntent, statuses: StatusSessions, now: datetime | None = None
-    ) -> None:
+    def __init__(self, cluster: ClusterIntent, statuses: StatusSessions) -> None:
         self._cluster = cluster
         self._statuses = statuses
-        self._now = now or datetime.now(UTC)
+        self._now = datetime.now(UTC)
 
     @property
     def all_nodes(self) -> set[str]:
