@@ -112,7 +112,8 @@ class Kind(Generic[T]):
     ``errors`` yields the rules that a row breaks; ``convert`` replaces the conversion from JSON for
     rows whose shape differs from the API's (``encoded`` is that shape, ``value_errors`` its rules).
     ``invalid`` makes the row of an object that breaks rules, where such an object matters to others:
-    its problem is then the dialect's to report, and no earlier version of it is in effect.
+    its problem is then the dialect's to report, and no earlier version of it is in effect. ``plural``
+    is in the paths of the API; by default the name in lower case, with an s.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class Kind(Generic[T]):
         *,
         group: str,
         versions: tuple[str, ...],
-        plural: str,
+        plural: str = "",
         namespaced: bool,
         table: str,
         indexes: tuple[Index[Any], ...] = (),
@@ -171,7 +172,7 @@ class Kind(Generic[T]):
         """True if users of a namespace write its objects: their problems are apart from others."""
         self.may_be_missing = may_be_missing or self.custom
         """True if some API servers do not serve the kind, or serve other versions."""
-        self.plural = plural
+        self.plural = plural or f"{name.lower()}s"
         self.namespaced = namespaced
         self.strict = strict
         """True if unknown fields are reported: the row declares every field of the kind."""

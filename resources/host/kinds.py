@@ -10,7 +10,6 @@ NODE_NETWORK = Kind(
     NodeNetwork,
     group="waggle.dev",
     versions=("v1alpha1",),
-    plural="nodenetworks",
     namespaced=False,
     errors=node_network_errors,
     strict=True,
