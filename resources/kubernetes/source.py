@@ -22,7 +22,7 @@ from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.errors import KubernetesError
 from resources.kubernetes.feed import SOURCE, Feed
 from resources.kubernetes.feed_status import FeedStatus, Phase
-from resources.kubernetes.named_feeds import Emit, NamedFeeds
+from resources.kubernetes.named_feeds import Emit, NamedFeeds, Start
 from resources.kubernetes.recovery import Recovery
 from resources.kubernetes.reflector import Reflector
 from resources.kubernetes.selection import EVERYTHING, Selection
@@ -160,12 +160,6 @@ class KubernetesSource:
         timeouts = self._timeouts
         discovery = Discovery(connection, timeouts.list_silence)
         recovery = Recovery(self._rng, timeouts.first_retry, timeouts.longest_retry)
-        self._of_kinds = tuple(
-            reflector
-            for kind in self.kinds
-            if kind.name not in self._named
-            for reflector in self._reflectors(kind, connection, discovery, recovery)
-        )
 
         def start(
             feed: Feed[Any], selection: Selection, on_list: Callable[[], None], emit: Emit
@@ -183,6 +177,12 @@ class KubernetesSource:
                 on_status=self._emit_states,
             )
 
+        self._of_kinds = tuple(
+            reflector
+            for kind in self.kinds
+            if kind.name not in self._named
+            for reflector in self._reflectors(kind, start)
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 for reflector in self._of_kinds:
@@ -228,9 +228,7 @@ class KubernetesSource:
             rows.setdefault(reflector.feed.kind.name, []).extend(reflector.feed.rows.values())
         return rows
 
-    def _reflectors(
-        self, kind: Kind[Any], connection: Connection, discovery: Discovery, recovery: Recovery
-    ) -> list[Reflector]:
+    def _reflectors(self, kind: Kind[Any], start: Start) -> list[Reflector]:
         selection = self._selections[kind.name]
         hold = self._timeouts.mass_withdraw_hold
         namespaces = selection.namespaces or ("",)
@@ -260,21 +258,7 @@ class KubernetesSource:
                 if kind is NODE:
                     self._set_labels(feeds[0])
 
-        return [
-            Reflector(
-                feed,
-                connection,
-                discovery,
-                recovery,
-                selection,
-                self._timeouts,
-                self._rng,
-                on_list=emit_all,
-                on_event=emit,
-                on_status=self._emit_states,
-            )
-            for feed in feeds
-        ]
+        return [start(feed, selection, emit_all, emit) for feed in feeds]
 
     def _emit_states(self) -> None:
         self._statuses.on_next(tuple(reflector.status for reflector in self.reflectors))
