@@ -150,7 +150,7 @@ LOCAL_OPERATOR = Cell(
 
 INTENT = Cell(
     name="intent",
-    description="Works out what this node shall advertise, and to whom.",
+    description="Compiles objects to this node's instances, peers and routes.",
     options=IntentOptions,
     wiring="cells.intent.cell",
 )

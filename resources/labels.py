@@ -153,14 +153,14 @@ class SelectorIndex(Generic[T]):
 
     def __init__(self, objects: Iterable[tuple[T, LabelSelector]]) -> None:
         self._objects = list(objects)
-        asked: list[list[tuple[str, str]]] = [
+        required: list[list[tuple[str, str]]] = [
             _alternatives(labelled) for _, labelled in self._objects
         ]
-        count = Counter(label for labels in asked for label in labels)
+        count = Counter(label for labels in required for label in labels)
         self._by_label: dict[tuple[str, str], list[int]] = {}
         self._of_any: list[int] = []
         """Selectors that are evaluated for all labels."""
-        for number, labels in enumerate(asked):
+        for number, labels in enumerate(required):
             if not labels:
                 self._of_any.append(number)
                 continue

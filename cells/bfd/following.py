@@ -75,7 +75,7 @@ class BfdFollower:
         self._coupling = Coupling(sessions.peers_of)
         self._status: ProcessStatus | None = None
         self._lost_at = clock()
-        self._heard_at = clock()
+        self._received_at = clock()
         """When the last message came."""
         self._was_connected = False
         self.changes: Subject[Change] = Subject()
@@ -91,7 +91,7 @@ class BfdFollower:
     # From the process
 
     def _connected(self) -> None:
-        self._heard_at = self._clock()
+        self._received_at = self._clock()
         self._sessions.connected()
         self._signal.raise_flag()
 
@@ -100,7 +100,7 @@ class BfdFollower:
         self._signal.raise_flag()
 
     def _received(self, message: Message) -> None:
-        now = self._heard_at = self._clock()
+        now = self._received_at = self._clock()
         match message:
             case Changes(changes):
                 with round_span(_tracer, "bfd.change", ()) as span:
@@ -173,7 +173,7 @@ class BfdFollower:
         self._sessions.read(snapshot)
         self._coupling.forget(self._sessions.wanted_sessions)
         self._end(self._coupling.due(now))
-        silent_at = self._heard_at + SILENT_SECONDS
+        silent_at = self._received_at + SILENT_SECONDS
         connected = self._client.is_connected and now < silent_at
         if self._was_connected and not connected:
             self._lost_at = now

@@ -251,7 +251,7 @@ class IntentLoop:
                 self.problems[row.dialect] += 0 if row.of_tenant else row.count
         PROBLEMS.write(solved, new)
         self._report_drain(snapshot)
-        # A tenant's Service is no reason to look after the agent.
+        # A tenant's Service does not make the agent's health degraded.
         own = [problem for problem in self._known.values() if not problem.of_tenant]
         pending = min(self._intent.pending_dialects.all(snapshot), default=None)
         if pending is not None:

@@ -47,7 +47,7 @@ class Leadership:
         self._health = health
         self._lost = lost
         self._trouble = ""
-        self._told: tuple[str, str] | None = None
+        self._reported: tuple[str, str] | None = None
         self.gained = asyncio.Event()
         """Set for as long as we lead."""
 
@@ -73,7 +73,7 @@ class Leadership:
                     return
                 if election.leads:
                     self.gained.set()
-                self._tell()
+                self._report()
                 await asyncio.sleep(election.timing.retry)
         finally:
             if self.leads:
@@ -84,34 +84,34 @@ class Leadership:
         election = self._election
         loop = asyncio.get_running_loop()
         try:
-            # Never longer than what is left of a Lease that we have.
+            # No longer than our Lease is valid.
             async with asyncio.timeout(election.left(loop.time())):
                 began = loop.time()
                 lease = await writer.get(self._path)
                 election.observe(lease, loop.time())
-                wish = election.attempt(loop.time(), time.time())
-                if wish is not None:
-                    wish["metadata"]["ownerReferences"] = await self._owner.references(writer)
-                if wish is None:
+                content = election.attempt(loop.time(), time.time())
+                if content is not None:
+                    content["metadata"]["ownerReferences"] = await self._owner.references(writer)
+                if content is None:
                     pass
                 elif lease is None:
-                    election.written(await writer.create(self._list, wish), began)
+                    election.written(await writer.create(self._list, content), began)
                 else:
-                    election.written(await writer.replace(self._path, wish), began)
+                    election.written(await writer.replace(self._path, content), began)
             self._trouble = ""
         except TimeoutError:
             # The error of an earlier attempt is more precise.
             self._trouble = self._trouble or "no answer in time"
         except KubernetesError as error:
-            # Also 409, where another candidate was faster: seen with the next look.
+            # Also 409, where another candidate was faster: seen with the next attempt.
             self._trouble = str(error)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         leader = self._election.leader
         state = (leader, self._trouble)
-        if state == self._told:
+        if state == self._reported:
             return
-        self._told = state
+        self._reported = state
         state_text = "leads" if self._election.leads else f"waits; {leader or 'no candidate'} leads"
         if self._trouble:
             self._health.degraded(f"{state_text}: {self._trouble}")
@@ -132,9 +132,9 @@ class Leadership:
                 # An attempt that was cut short may have renewed it all the same.
                 lease = await writer.get(self._path)
                 election.observe(lease, asyncio.get_running_loop().time())
-                wish = election.release(time.time())
-                if wish is not None:
-                    wish["metadata"]["ownerReferences"] = await self._owner.references(writer)
-                    await writer.replace(self._path, wish)
+                content = election.release(time.time())
+                if content is not None:
+                    content["metadata"]["ownerReferences"] = await self._owner.references(writer)
+                    await writer.replace(self._path, content)
         except (KubernetesError, TimeoutError) as error:
             log.warning("lease not released", event_name="operator.lease", reason=str(error))

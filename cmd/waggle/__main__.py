@@ -154,7 +154,7 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects, *, plugin: bool) -> 
         try:
             return commands[args.command](args)
         except NONSENSE as error:
-            if not getattr(args, "asked", False):
+            if not getattr(args, "has_requested", False):
                 raise
             return _not_understood(args, error)
 

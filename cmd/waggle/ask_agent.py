@@ -48,7 +48,7 @@ def read(
 ) -> dict[str, Any] | None:
     """Return the answer to a GET; an error is printed as by `answer`.
 
-    ``off``: what is said of an agent whose cell with that path is off, as by `of_cell`.
+    ``off``: the sentence for an agent whose cell with that path is off, as by `of_cell`.
     """
 
     def request(agent: Client) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def act(
 
 def client(args: argparse.Namespace) -> Client:
     """Return the client of the program that the flags name."""
-    args.asked = True  # an error of a command may now be that of an answer
+    args.has_requested = True  # an error of a command may now be that of an answer
     return at_socket(args.socket or default_socket(), args.server)
 
 

@@ -114,7 +114,7 @@ def table(
 def show(
     answer: dict[str, Any], columns: Sequence[Column], args: argparse.Namespace, empty: str = ""
 ) -> None:
-    """Print an answer in the format of the flags; ``empty`` is said in place of an empty table."""
+    """Print an answer in the format of the flags; ``empty`` is printed in place of an empty table."""
     if args.output not in TABLES:
         dump(answer, args.output)
     elif answer["items"] or not empty:

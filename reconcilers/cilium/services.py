@@ -82,7 +82,7 @@ _Reason: TypeAlias = tuple[str, str] | None
 
 
 class _Endpoints(NamedTuple):
-    """The EndpointSlices of one Service, as a node looks at them."""
+    """The EndpointSlices of one Service, as a node evaluates them."""
 
     slices: Sequence[EndpointSlice]
     node: str

@@ -1,4 +1,4 @@
-"""The pools that advertisements select, by name or by label, without a look at each pair. Pure.
+"""The pools that advertisements select, by name or by label, without a comparison of each pair. Pure.
 
 A set of pools has a bit for each of them (`reconcilers.bit_sets`), so that a selector of labels costs a
 few operations whatever the number of pools.

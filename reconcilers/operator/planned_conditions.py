@@ -2,7 +2,7 @@
 
 An object's conditions are read once, before the first write, and updated from the answers to writes; no
 row has them. A transition time changes only with the condition's status. Kinds whose definition has no
-conditions are found out by the answer, and tried again after `DROPPED_SECONDS`.
+conditions are detected by the answer, and tried again after `DROPPED_SECONDS`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from resources.secret_value import SecretValue
 Mode = Literal["all", "filtered"]
 PrefixLength = Annotated[int, Meta(ge=1, le=128)]
 AllowAsIn = Literal["", "none", "origin", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]
-"""Whether, and how often, the own AS may be in the AS path of a route; empty has no say."""
+"""Whether, and how often, the own AS may be in the AS path of a route; empty: not set."""
 
 
 class SecretReference(Struct, frozen=True):

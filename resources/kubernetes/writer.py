@@ -79,8 +79,8 @@ class Writer:
         """Yield the encoded objects of a list, in pages of at most ``limit``."""
         page: Sequence[tuple[str, str]] = ()
         while True:
-            asked = [*parameters, ("limit", str(limit)), *page]
-            octets = await self._request("GET", path, parameters=asked, accept=accept)
+            query = [*parameters, ("limit", str(limit)), *page]
+            octets = await self._request("GET", path, parameters=query, accept=accept)
             answer = responses.decode(octets, responses.List, "a list")
             yield answer.items or ()
             if not answer.metadata.continue_:

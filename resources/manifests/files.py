@@ -151,7 +151,7 @@ def _walk(directory: str, root: str, depth: int, result: ScanResult) -> Iterator
 def _is_directory(entry: os.DirEntry[str], root: str) -> bool | None:
     """Return whether an entry is a directory; None for a link that is not followed.
 
-    Raises `OSError` where that cannot be found out.
+    Raises `OSError` where that cannot be determined.
     """
     if not entry.is_symlink():
         return entry.is_dir()

@@ -95,7 +95,7 @@ class Reparser:
         """Parse YAML document by document; None if it has to be parsed as a whole."""
         if data.startswith((b"%", b"...")):
             return None
-        # Most files have no percent sign at all, which is found out faster.
+        # Most files have no percent sign at all: a faster check.
         if (b"%" in data and b"\n%" in data) or b"\n..." in data:
             return None
         pieces = []

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         output.complain(args.prog, f"--include: with -o {RAW} only")
         return output.EXIT_USAGE
     transport = UnixTransport(args.socket or default_socket(), args.server)
-    args.asked = True
+    args.has_requested = True
     is_endless = False
     try:
         with transport.request("GET", args.path, timeout=TIMEOUT_SECONDS) as response:

@@ -216,7 +216,7 @@ def _answers(args: argparse.Namespace) -> Iterator[Part]:
 
 
 def _exists(path: str) -> bool:
-    """Return whether a file exists, as far as it can be found out."""
+    """Return whether a file exists, as far as it can be determined."""
     try:
         os.stat(path)  # noqa: PTH116  as `resources.manifests.files`
     except (FileNotFoundError, NotADirectoryError):

@@ -40,7 +40,7 @@ def show_routes(args: argparse.Namespace, selection: RouteSelection, query: Quer
         ("KernelRouteList", kernel_routes.PATH) if is_kernel else ("RouteList", "/v1/routes")
     )
     kind = "RouteCountList" if args.count else kind
-    asked = {k: v for k, v in query.items() if k in ("family", "prefix", "limit")}
+    of_kernel = {k: v for k, v in query.items() if k in ("family", "prefix", "limit")}
     columns = kernel_routes.COLUMNS if is_kernel else route_columns.COLUMNS[query["table"] or ""]
 
     numbers = itertools.count(1)
@@ -54,7 +54,7 @@ def show_routes(args: argparse.Namespace, selection: RouteSelection, query: Quer
         return item
 
     def request(client: Client) -> Answer:
-        answer = client.get_list(path, asked if is_kernel else query)
+        answer = client.get_list(path, of_kernel if is_kernel else query)
         selected = FilteredList(answer, conditions, args.limit)
         items = [_count(selected)] if args.count else list(map(kept, selected))
         rest = {**selected.rest, REJECTED: selected.rejected}

@@ -84,7 +84,7 @@ def test_the_state_of_the_election_is_the_health_and_each_change_a_line() -> Non
         shown: Any = SimpleNamespace(leader=leader, leads=leads)
         leadership._election, leadership._trouble = shown, trouble
         with capture_logs() as logs:
-            leadership._tell()
+            leadership._report()
         assert {line["event_name"] for line in logs} <= {"operator.leader"}
         return [(line["leader"], line["leads"], line["reason"]) for line in logs]
 
