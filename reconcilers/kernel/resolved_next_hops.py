@@ -8,7 +8,7 @@ the `Host`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import final
 
 from reconcilers.kernel.routing import Hop, HostRoute, HostRouting, NotKnown
@@ -20,19 +20,16 @@ from reconcilers.kernel.writer.protocol_messages import (
     TrackedAddress,
 )
 from resources.host import Host
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_text
 
 
 @final
-class TrackedRouting:
+class TrackedRouting(HostRouting):
     """Next hops that the writer has resolved, and next hops to look up."""
 
     def __init__(self, table: int) -> None:
         """``table`` is that of the routes of the default VRF."""
-        self._table = table
-        self._host = HostRouting(None, table)
-        self._names: dict[int, str] = {}
-        self._indexes: dict[str, int] = {}
+        super().__init__(None, table)
         self._found: dict[TrackedAddress, KernelRoute | None] = {}
         self._wanted: set[TrackedAddress] = set()
         self._former: set[TrackedAddress] = set()
@@ -41,8 +38,8 @@ class TrackedRouting:
         """It differs where `wanted` may: to compare tens of thousands takes longer than a change."""
 
     def set_host(self, host: Host | None) -> None:
-        """Resolve next hops by other interfaces, addresses and VRFs."""
-        self._host = HostRouting(host, self._table)
+        """Resolve next hops by other interfaces, with their numbers, addresses and VRFs."""
+        super().set_host(host)
         devices = () if host is None else host.devices
         self._names = {device.index: device.name for device in devices}
         self._indexes = {device.name: device.index for device in devices}
@@ -80,18 +77,10 @@ class TrackedRouting:
         """Return the kernel's number of an interface, for a resolved next hop."""
         return self._indexes.get(device)
 
-    def table_of(self, vrf: str) -> int | None:
-        """Return the table for the routes of a VRF, for resolved next hops."""
-        return self._host.table_of(vrf)
-
-    def table_holder(self, vrf: str) -> str | None:
-        """Return another VRF with the table of a VRF, for resolved next hops."""
-        return self._host.table_holder(vrf)
-
     def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
         """Return the route by which the writer has resolved a next hop, and track it."""
         del neighbor  # the kernel knows the networks
-        lookup_table = self._host.lookup_table_of(vrf)
+        lookup_table = self.lookup_table_of(vrf)
         if lookup_table is None:
             return None
         tracked = TrackedAddress(lookup_table, address)
@@ -112,15 +101,3 @@ class TrackedRouting:
             Hop(hop.gateway, self._names.get(hop.interface, "")) for hop in route.next_hops
         )
         return HostRoute(prefix, hops, route.table.metric)
-
-    def is_own(self, vrf: str, address: bytes) -> bool:
-        """True if a next hop to resolve is an address of the VRF's interfaces."""
-        return self._host.is_own(vrf, address)
-
-    def is_usable(self, device: str) -> bool:
-        """True if the interface of a resolved next hop exists and is up."""
-        return self._host.is_usable(device)
-
-    def networks(self, vrf: str, family: Family) -> Mapping[bytes, str]:
-        """Return the networks of the interfaces of a VRF, for resolved next hops."""
-        return self._host.networks(vrf, family)

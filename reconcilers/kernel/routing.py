@@ -146,16 +146,19 @@ class _VrfRoutes:
         return None
 
 
-@final
 class HostRouting:
     """The networks and default routes of one host, and its VRFs (`Routing`)."""
 
     def __init__(self, host: Host | None, table: int = MAIN_TABLE) -> None:
         """``table`` is that of the routes of the default VRF. Without a host nothing is known."""
         self._table = table
+        self.set_host(host)
+
+    def set_host(self, host: Host | None) -> None:
+        """Resolve next hops by other interfaces, addresses and VRFs."""
         self._host = host
         self._vrf_tables = {vrf.name: vrf.table for vrf in (host and host.vrfs) or ()}
-        self._holders: dict[int, str] = {table: DEFAULT_VRF}
+        self._holders: dict[int, str] = {self._table: DEFAULT_VRF}
         """The VRF whose routes stand in a table: the default one, or the first one by name."""
         for name, number in sorted(self._vrf_tables.items()):
             self._holders.setdefault(number, name)
