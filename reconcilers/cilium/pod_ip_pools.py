@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconcilers.cilium.route_sets import RouteSet
-from reconcilers.model import Contribution, ObjectRef, Origin
+from reconcilers.cilium.route_sets import AdvertisementEntry, RouteSet
+from reconcilers.dialect import Contributed
+from reconcilers.model import ObjectRef
 from resources.cilium import CiliumNode, CiliumPodIPPool
-from speaker.nlri import Family, prefix_to_wire
+from speaker.nlri import prefix_to_wire
 
 ADVERTISEMENT_TYPE = "CiliumPodIPPool"
 NAME_KEY = "io.cilium.podippool.name"
@@ -26,9 +27,8 @@ def pool_labels(pool: CiliumPodIPPool) -> dict[str, str]:
 
 def contributions(
     node: CiliumNode, pool: CiliumPodIPPool, route_set: RouteSet
-) -> Iterator[tuple[Family, bytes, Contribution]]:
-    """Yield the prefixes of a CiliumPodIPPool that a node was allocated, in one route set."""
-    ref = ObjectRef(ADVERTISEMENT_TYPE, "", pool.metadata.name)
+) -> Iterator[Contributed]:
+    """Return the prefixes of a CiliumPodIPPool that a node was allocated, in one route set."""
     labels = pool_labels(pool)
     prefixes = [
         prefix_to_wire(text)
@@ -36,12 +36,10 @@ def contributions(
         if allocation.pool == pool.metadata.name
         for text in allocation.cidrs
     ]
-    for family, entries in route_set.entries.items():
-        for entry in entries:
-            if entry.type != ADVERTISEMENT_TYPE or entry.selector is None:
-                continue
-            if entry.selector.matches(labels):
-                contribution = Contribution(Origin(ref, entry.rule, entry.type), entry.attributes)
-                for prefix_family, nlri in prefixes:
-                    if prefix_family == family:
-                        yield family, nlri, contribution
+
+    def selects(entry: AdvertisementEntry) -> bool:
+        selector = entry.selector if entry.type == ADVERTISEMENT_TYPE else None
+        return selector is not None and selector.matches(labels)
+
+    ref = ObjectRef(ADVERTISEMENT_TYPE, "", pool.metadata.name)
+    return route_set.contributed(ref, prefixes, selects)

@@ -8,12 +8,13 @@ receive the differences only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from reconcilers.model import Attributes, ObjectRef, Problem
+from reconcilers.dialect import Contributed
+from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, Problem
 from resources.cilium import CiliumBGPAdvertisement, communities
 from resources.cilium.advertisement import (
     ADDRESS_TYPES,
@@ -51,6 +52,20 @@ class RouteSet(NamedTuple):
 
     name: str
     entries: dict[Family, tuple[AdvertisementEntry, ...]]
+
+    def contributed(
+        self,
+        ref: ObjectRef,
+        prefixes: Iterable[tuple[Family, bytes]],
+        selects: Callable[[AdvertisementEntry], bool],
+    ) -> Iterator[Contributed]:
+        """Yield these prefixes of an object for each entry of their family that selects the object."""
+        for family, entries in self.entries.items():
+            for entry in filter(selects, entries):
+                contribution = Contribution(Origin(ref, entry.rule, entry.type), entry.attributes)
+                for prefix_family, nlri in prefixes:
+                    if prefix_family == family:
+                        yield Contributed(self.name, family, nlri, contribution)
 
 
 def compile_attributes(given: AdvertisementAttributes) -> Attributes:

@@ -105,8 +105,7 @@ class PodCidrSource:
         if node is None:
             return
         for route_set in rules:
-            for family, nlri, contribution in pod_cidrs.contributions(node, route_set):
-                yield Contributed(route_set.name, family, nlri, contribution)
+            yield from pod_cidrs.contributions(node, route_set)
 
 
 class PodIpPoolSource:
@@ -147,8 +146,7 @@ class PodIpPoolSource:
         if node is None or pool is None:
             return
         for route_set in rules:
-            for family, nlri, contribution in pod_ip_pools.contributions(node, pool, route_set):
-                yield Contributed(route_set.name, family, nlri, contribution)
+            yield from pod_ip_pools.contributions(node, pool, route_set)
 
 
 class InterfaceSource:
@@ -191,7 +189,4 @@ class InterfaceSource:
         if device is None:
             return
         for route_set in rules:
-            for family, nlri, contribution in interfaces.contributions(
-                device, context.node, route_set
-            ):
-                yield Contributed(route_set.name, family, nlri, contribution)
+            yield from interfaces.contributions(device, context.node, route_set)
