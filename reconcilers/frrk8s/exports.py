@@ -45,22 +45,9 @@ class Available(NamedTuple):
         return any(redistribution.permits(*destination) for redistribution in self.redistributions)
 
 
-def advertised_routes(
-    spec: Advertise,
-    available: Available,
-    both: bool,
-    key: NeighborKey,
-    path: str,
-    pieces: Pieces,
-) -> Slices[Exported]:
-    """Compile the exports of one object to one neighbour (``toAdvertise``), in slices of prefixes.
+class Exports:
+    """The exports of one object to one neighbour (``toAdvertise``), compiled in slices of prefixes."""
 
-    ``both``: the session has both families, otherwise the one of the neighbour's address.
-    """
-    return _Exports(spec, available, both, key, path, pieces).exported()
-
-
-class _Exports:
     def __init__(
         self,
         spec: Advertise,
@@ -70,6 +57,7 @@ class _Exports:
         path: str,
         pieces: Pieces,
     ) -> None:
+        """``both``: the session has both families, otherwise the one of the neighbour's address."""
         self._pieces = pieces
         self._spec = spec
         self._given = available
@@ -84,7 +72,8 @@ class _Exports:
         self._preferences: dict[Prefix, tuple[int, str]] = {}
         self._communities: dict[Prefix, frozenset[Community]] = {}
 
-    def exported(self) -> Slices[Exported]:
+    def compile(self) -> Slices[Exported]:
+        """Compile the exports of the object to the neighbour."""
         allowed = yield from self._allowed()
         yield from self._take_preferences(allowed)
         yield from self._take_communities(allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Final
 
-from reconcilers.frrk8s.exports import Available, Exported, advertised_routes
+from reconcilers.frrk8s.exports import Available, Exported, Exports
 from reconcilers.frrk8s.field_values import Prefix, address, vrf_name
 from reconcilers.frrk8s.one_object.session import compile_session
 from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
@@ -83,7 +83,7 @@ class Neighbors:
             if had == families and was_available is available and before == spec:
                 return exported
         where = f"{path}.toAdvertise"
-        compiled = yield from advertised_routes(spec, available, both, key, where, self._pieces)
+        compiled = yield from Exports(spec, available, both, key, where, self._pieces).compile()
         if not compiled.errors and not compiled.preferences:
             # Errors and local preferences have the path of their neighbour.
             self._exports.append((spec, available, families, compiled))
