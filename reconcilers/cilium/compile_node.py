@@ -14,7 +14,7 @@ from reconcilers.cilium import instances as v2
 from reconcilers.cilium import node_configs
 from reconcilers.cilium.bfd import IGNORED, bfd_profile
 from reconcilers.cilium.node_facts import addresses_of, known_nodes, preferring
-from reconcilers.cilium.objects import Objects, objects_of, with_translated
+from reconcilers.cilium.objects import Objects, controller_of, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOptions
 from reconcilers.cilium.v1 import compile_node as v1
 from reconcilers.cilium.v1 import in_effect
@@ -26,6 +26,7 @@ from reconcilers.tables import KEY
 from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY
 from resources.cilium.kinds import (
+    CLUSTER_CONFIG,
     CILIUM_NODE,
     LOAD_BALANCER_IP_POOL,
     NODE_CONFIG,
@@ -157,16 +158,10 @@ class NodeConfiguration:
             content = context.generated.get((NODE_CONFIG.name, "", context.node))
             if content is not None:
                 return NODE_CONFIG.decode(content)
-            is_owned = stored is not None and node_configs.owning_cluster_config(stored) is not None
+            is_owned = stored is not None and controller_of(stored, CLUSTER_CONFIG.name) is not None
             return None if is_owned else stored
         configs = yield from node_configs.generate(
-            objects.cluster_configs.values(),
-            nodes.values(),
-            objects.overrides,
-            objects.peer_configs,
-            objects.node_configs,
-            result.owners.cluster_configs,
-            pieces,
+            objects, nodes.values(), result.owners.cluster_configs, pieces
         )
         result.owners = result.owners._replace(cluster_configs=configs.owners)
         result.generated.extend(node_configs.generated(configs))

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.age import Age, age
+from reconcilers.cilium.objects import Objects, controller_of
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
 from reconcilers.sliced_work import QUICK_PER_PIECE, Pieces, Slices
 from resources.cilium.clusterconfig import CiliumBGPClusterConfig, Instance, Peer
@@ -70,22 +71,16 @@ class _Selection(NamedTuple):
 
 
 def generate(
-    configs: Iterable[CiliumBGPClusterConfig],
-    nodes: Iterable[Node],
-    overrides: Mapping[str, CiliumBGPNodeConfigOverride],
-    peer_configs: Iterable[str],
-    present: Mapping[str, CiliumBGPNodeConfig],
-    owners: Mapping[str, str],
-    pieces: Pieces,
+    objects: Objects, nodes: Iterable[Node], owners: Mapping[str, str], pieces: Pieces
 ) -> Slices[NodeConfigs]:
     """Generate the NodeConfigs of the nodes that ClusterConfigs select.
 
-    ``present`` are the stored NodeConfigs; they change only with a ClusterConfig as their
-    controller. ``owners`` is the ClusterConfig that each node had at the last call. ``peer_configs``
-    are the names of all PeerConfigs.
+    Stored NodeConfigs change only with a ClusterConfig as their controller. ``owners`` is the
+    ClusterConfig that each node had at the last call.
     """
-    selection = yield from _select(configs, nodes, present, owners, pieces)
-    known_peer_configs = frozenset(peer_configs)
+    configs = objects.cluster_configs.values()
+    selection = yield from _select(configs, nodes, objects.node_configs, owners, pieces)
+    known_peer_configs = frozenset(objects.peer_configs)
     node_configs: dict[str, CiliumBGPNodeConfig] = {}
     conditions: list[Condition] = []
     problems: list[Problem] = []
@@ -94,7 +89,7 @@ def generate(
         nodes_of_config = selection.selected[name]
         for node in nodes_of_config:
             if node not in selection.foreign and selection.owners[node] == name:
-                node_configs[node] = node_config(config, node, overrides.get(node))
+                node_configs[node] = node_config(config, node, objects.overrides.get(node))
         others = _conflicting(name, selection)
         problems += _problems(name, others, selection)
         missing = _missing_peer_configs(config, known_peer_configs)
@@ -137,7 +132,7 @@ def _select(
         for node in selected[config.metadata.name]:
             owned.setdefault(node, config.metadata.name)
     foreign = frozenset(
-        node for node, config in present.items() if owning_cluster_config(config) is None
+        node for node, config in present.items() if controller_of(config, CLUSTER_CONFIG) is None
     )
     return _Selection(ordered, selected, owned, foreign)
 
@@ -188,15 +183,6 @@ def _missing_peer_configs(config: CiliumBGPClusterConfig, known: frozenset[str])
     )
 
 
-def owning_cluster_config(config: CiliumBGPNodeConfig) -> OwnerReference | None:
-    """Return the reference to the ClusterConfig that a NodeConfig belongs to, or None."""
-    for owner in config.metadata.owner_references:
-        group = owner.api_version.partition("/")[0]
-        if owner.controller and owner.kind == CLUSTER_CONFIG and group == "cilium.io":
-            return owner
-    return None
-
-
 def owner_name(
     config: CiliumBGPNodeConfig, configs: Mapping[str, CiliumBGPClusterConfig]
 ) -> str | None:
@@ -205,7 +191,7 @@ def owner_name(
     Compared by UID: after a ClusterConfig was deleted and created again under the same name, the API
     server is about to delete the NodeConfigs of the first one.
     """
-    reference = owning_cluster_config(config)
+    reference = controller_of(config, CLUSTER_CONFIG)
     if reference is None:
         return None
     owner = configs.get(reference.name)

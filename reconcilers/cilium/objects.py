@@ -72,13 +72,18 @@ def objects_of(tables: Tables, snapshot: Snapshot) -> Objects:
     )
 
 
-def policy_translated_from(row: Resource) -> OwnerReference | None:
-    """Return an object's owner reference to the v1 policy that it is a translation of, or None."""
+def controller_of(row: Resource, kind: str) -> OwnerReference | None:
+    """Return an object's owner reference to its controller of a kind of Cilium's API, or None."""
     for owner in row.metadata.owner_references:
         group = owner.api_version.partition("/")[0]
-        if owner.controller and owner.kind == PEERING_POLICY and group == "cilium.io":
+        if owner.controller and owner.kind == kind and group == "cilium.io":
             return owner
     return None
+
+
+def policy_translated_from(row: Resource) -> OwnerReference | None:
+    """Return an object's owner reference to the v1 policy that it is a translation of, or None."""
+    return controller_of(row, PEERING_POLICY)
 
 
 def with_translated(

@@ -123,13 +123,7 @@ class ClusterConfiguration:
     ) -> Slices[node_configs.NodeConfigs]:
         """Generate NodeConfigs, with router IDs from the pool if there is one."""
         configs = yield from node_configs.generate(
-            objects.cluster_configs.values(),
-            nodes.values(),
-            objects.overrides,
-            objects.peer_configs,
-            objects.node_configs,
-            result.state.owners.cluster_configs,
-            pieces,
+            objects, nodes.values(), result.state.owners.cluster_configs, pieces
         )
         if self._pool is not None:
             # Stored NodeConfigs have the router IDs of earlier processes.
