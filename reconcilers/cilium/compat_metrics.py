@@ -40,21 +40,18 @@ def of_agent(
         "gauge",
         "Current state of the BGP session with the peer, Up = 1 or Down = 0",
         NEIGHBOR,
-        [],
     )
     advertised = CompatMetric(
         f"{AGENT}advertised_routes",
         "gauge",
         "Number of routes advertised to the peer",
         (*NEIGHBOR, *FAMILY),
-        [],
     )
     received = CompatMetric(
         f"{AGENT}received_routes",
         "gauge",
         "Number of routes received from the peer",
         (*NEIGHBOR, *FAMILY),
-        [],
     )
     for session in context.sessions:
         if session.peer.dialect != context.dialect:
@@ -71,13 +68,11 @@ def of_agent(
         "counter",
         "The number of errors during reconciliation of the BGP manager",
         ("vrouter",),
-        [],
     )
     durations = CompatHistogram(
         f"{AGENT}reconcile_run_duration_seconds",
         "The duration of the BGP manager reconciliation run",
         ("vrouter",),
-        [],
     )
     failed: Counter[str] = Counter()
     for instance in context.intent.instances.all(context.snapshot):
@@ -105,7 +100,6 @@ def of_operator(
         "counter",
         "The total number of BGP operator reconciliation errors",
         ("resource_kind", "resource_name"),
-        [],
     )
     for ref, count in sorted(context.errors.items()):
         if ref.kind in OWN_KINDS:

@@ -52,7 +52,6 @@ def _announced(context: MetricsContext, sessions: list[Session]) -> Iterator[Com
         "Services being announced from this node. This is desired state, it does not guarantee that "
         "the routing protocols have converged.",
         ("service", "protocol", "node", "ip"),
-        [],
     )
     advertised = (session.peer.route_set for session in sessions)
     route_sets = {route_set for route_set in advertised if route_set is not None}
