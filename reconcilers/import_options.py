@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from resources.option_declarations import InvalidOption
+from resources.option_spelling import list_items
 
 if TYPE_CHECKING:
     from reconcilers.model import PrefixRule
@@ -43,8 +44,7 @@ class ImportOptions:
     @property
     def import_rules(self) -> tuple[PrefixRule, ...]:
         """The rules of the prefixes of an import option, each once. Raises ValueError."""
-        texts = (text.strip() for value in self.imports for text in value.split(","))
-        return rules(text for text in texts if text)
+        return rules(list_items(*self.imports))
 
 
 def rules(texts: Iterable[str]) -> tuple[PrefixRule, ...]:

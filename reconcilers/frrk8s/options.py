@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal, TypeAlias
 
 from resources.option_declarations import InvalidOption, Options, setting
+from resources.option_spelling import list_items
 
 OnConflict: TypeAlias = Literal["keep", "clear", "isolate"]
 AUTO: Final = "auto"
@@ -56,7 +57,7 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
     @property
     def blocked(self) -> tuple[str, ...]:
         """The prefixes in the option ``--always-block``, in canonical form, each once."""
-        texts = [text for text in self._always_block if text != AUTO]
+        texts = [text for text in list_items(*self.always_block) if text != AUTO]
         if not texts:
             return ()
         # Every program reads the options, also where the dialect is off.
@@ -67,9 +68,4 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
     @property
     def blocks_cluster(self) -> bool:
         """True if the option ``--always-block`` has the pod CIDRs of all Nodes and the ServiceCIDRs."""
-        return AUTO in self._always_block
-
-    @property
-    def _always_block(self) -> list[str]:
-        texts = (text.strip() for value in self.always_block for text in value.split(","))
-        return [text for text in texts if text]
+        return AUTO in list_items(*self.always_block)
