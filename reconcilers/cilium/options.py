@@ -11,6 +11,13 @@ from resources.option_declarations import InvalidOption, Options, setting
 PeeringPolicies: TypeAlias = Literal["exclusive", "first", "translate"]
 
 
+def _broken_rule(text: str, error: ValueError, otherwise: str) -> str:
+    """Return the rule that a prefix breaks: no host bits, or what the text is ``otherwise``."""
+    if "host bits" in str(error):
+        return f"{error}; the prefix is {ipaddress.ip_network(text, strict=False)}"
+    return f"{text!r} is {otherwise}"
+
+
 class RouterIdOptions(Options, frozen=True):
     """The option that agents and the operator share."""
 
@@ -29,12 +36,8 @@ class RouterIdOptions(Options, frozen=True):
         try:
             _ = self.router_id_pool
         except ValueError as error:
-            text = self.router_id_allocation_ip_pool
-            rule = (
-                f"{error}; the prefix is {ipaddress.ip_network(text or '', strict=False)}"
-                if "host bits" in str(error)
-                else f"{text!r} is not an IPv4 prefix such as 10.0.0.0/24"
-            )
+            text = self.router_id_allocation_ip_pool or ""
+            rule = _broken_rule(text, error, "not an IPv4 prefix such as 10.0.0.0/24")
             raise InvalidOption("--router-id-allocation-ip-pool", rule) from None
 
     @property
@@ -110,11 +113,7 @@ class CiliumOptions(RouterIdOptions, ImportOptions, frozen=True):
             try:
                 ipaddress.ip_network(text)
             except ValueError as error:
-                rule = (
-                    f"{error}; the prefix is {ipaddress.ip_network(text, strict=False)}"
-                    if "host bits" in str(error)
-                    else f"{text!r} is neither an IP address nor a prefix"
-                )
+                rule = _broken_rule(text, error, "neither an IP address nor a prefix")
                 raise InvalidOption("--node-address", rule) from None
 
     @property
