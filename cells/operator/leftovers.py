@@ -9,7 +9,8 @@ from cells.hive import Health
 from cells.hive.composition import Composition
 from cells.report.cluster_size import MANAGER as AGENTS
 from reconcilers.dialect import WrittenObjects
-from reconcilers.operator.leftovers import LeftoverClient, delete_leftovers
+from reconcilers.operator.agent_objects import AgentObjectClient
+from reconcilers.operator.leftovers import delete_leftovers
 
 POLL_INTERVAL_SECONDS = 120.0
 """Between two passes: an agent that is not restarted yet writes its objects again."""
@@ -38,7 +39,7 @@ class LeftoverObjects:
         """True if a dialect is off."""
         return bool(self._off)
 
-    async def run(self, writer: LeftoverClient) -> float:
+    async def run(self, writer: AgentObjectClient) -> float:
         """Make a pass. Raises `KubernetesError`."""
         # A dialect that is off is imported by the leader alone.
         written = [own for entry in self._off for own in entry.load().each(WrittenObjects)]

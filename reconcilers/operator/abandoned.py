@@ -6,37 +6,17 @@ stay. An object is deleted when two passes in a row have found no Node for it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from typing import Any, Protocol, final
-
-import msgspec
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, final
 
 from reconcilers.dialect import Dialect, NodeObjectKind, WrittenObjects, extended
 from reconcilers.dialect.node_object import NODE
+from reconcilers.operator.agent_objects import AgentObject, AgentObjectClient
 from resources.kubernetes import StatusError
 from resources.labels import label_value
 
 UNREADABLE = (403, 404)
 """HTTP statuses of a kind that may not be listed, or does not exist."""
-
-
-class AbandonedClient(Protocol):
-    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
-
-    def metadata(self, path: str) -> AsyncIterator[list[Mapping[str, Any]]]:
-        """Yield the metadata of objects that may be abandoned, page by page."""
-
-    async def delete(self, path: str, uid: str) -> None:
-        """Delete the abandoned object with this UID, if it exists."""
-
-
-class AbandonedObject(msgspec.Struct, frozen=True):
-    """An object of a node that does not exist."""
-
-    kind: str
-    path: str
-    name: str
-    uid: str
 
 
 @final
@@ -49,7 +29,7 @@ class AbandonedObjects:
             for dialect, written in extended(dialects, WrittenObjects)
             for kind in written.kinds
         ]
-        self._suspected: frozenset[AbandonedObject] = frozenset()
+        self._suspected: frozenset[AgentObject] = frozenset()
         """Found by the last pass."""
         self.failure: StatusError | None = None
         """The first error of the last pass; it delays no other object."""
@@ -60,8 +40,8 @@ class AbandonedObjects:
         return bool(self._kinds)
 
     async def run(
-        self, client: AbandonedClient, nodes: Collection[str]
-    ) -> tuple[AbandonedObject, ...]:
+        self, client: AgentObjectClient, nodes: Collection[str]
+    ) -> tuple[AgentObject, ...]:
         """Delete abandoned objects, given the names of all Nodes; returns what was deleted.
 
         Without any Node nothing is deleted. Raises `KubernetesError` for an API server that does not
@@ -70,18 +50,18 @@ class AbandonedObjects:
         if not nodes:
             return ()
         self.failure = None
-        abandoned_objects: list[AbandonedObject] = []
+        abandoned_objects: list[AgentObject] = []
         for kind, namespace in self._kinds:
             try:
                 abandoned_objects += await _abandoned(client, kind, namespace, nodes)
             except StatusError as error:
                 self.failure = self.failure or error
         before, self._suspected = self._suspected, frozenset(abandoned_objects)
-        deleted: list[AbandonedObject] = []
+        deleted: list[AgentObject] = []
         for abandoned in abandoned_objects:
             try:
                 if abandoned in before:
-                    await client.delete(f"{abandoned.path}/{abandoned.name}", abandoned.uid)
+                    await client.delete(abandoned.path, abandoned.uid)
                     deleted.append(abandoned)
             except StatusError as error:
                 self.failure = self.failure or error
@@ -89,18 +69,18 @@ class AbandonedObjects:
 
 
 async def _abandoned(
-    client: AbandonedClient, kind: NodeObjectKind, namespace: str, nodes: Collection[str]
-) -> list[AbandonedObject]:
+    client: AgentObjectClient, kind: NodeObjectKind, namespace: str, nodes: Collection[str]
+) -> list[AgentObject]:
     path = kind.kind.path(kind.kind.versions[0], namespace)
     names = frozenset(nodes if kind.name else map(label_value, nodes))
-    abandoned: list[AbandonedObject] = []
+    abandoned: list[AgentObject] = []
     try:
         async for page in client.metadata(path):
             for metadata in page:
                 node = node_of(kind, metadata)
                 if node and node not in names:
                     name, uid = str(metadata.get("name", "")), str(metadata.get("uid", ""))
-                    abandoned.append(AbandonedObject(kind.kind.name, path, name, uid))
+                    abandoned.append(AgentObject(kind.kind.name, f"{path}/{name}", uid))
     except StatusError as error:
         if error.status not in UNREADABLE:
             raise
