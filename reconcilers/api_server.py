@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
 
 from reconcilers.model import ObjectRef
 from reconcilers.target.reconciler import ObjectKey, ReconcileError
@@ -11,6 +12,16 @@ from resources.kubernetes import KubernetesError, StatusError
 
 LONGEST_RETRY_AFTER_SECONDS: Final = 300.0
 """The longest Retry-After of a server that is respected."""
+
+
+class GetApplyClient(Protocol):
+    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
+
+    async def get(self, path: str) -> dict[str, Any] | None:
+        """Return an object of the API server, or None if it does not exist."""
+
+    async def apply(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Apply fields of an object as the program's field manager."""
 
 
 class RequestError(ReconcileError):

@@ -11,11 +11,11 @@ after it was read, in slices.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import msgspec
 
-from reconcilers.api_server import reconcile_error
+from reconcilers.api_server import GetApplyClient, reconcile_error
 from reconcilers.dialect import ClusterAddresses, Dialect, Unread, operated_tables
 from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.cluster_networks import all_networks
@@ -45,16 +45,6 @@ MAX_NAMED: Final = 3
 JsonObject: TypeAlias = dict[str, Any]
 
 
-class AddressesClient(Protocol):
-    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
-
-    async def get(self, path: str) -> JsonObject | None:
-        """Return the operator's object with the cluster's addresses, or None without one."""
-
-    async def apply(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Apply the object with the cluster's addresses as the operator's field manager."""
-
-
 class Content(msgspec.Struct, frozen=True):
     """The fields of the object that are compared."""
 
@@ -69,7 +59,7 @@ class ClusterAddressesReconciler(SingleValue):
 
     def __init__(
         self,
-        client: AddressesClient,
+        client: GetApplyClient,
         database: Database,
         tables: Tables,
         dialects: Sequence[Dialect],

@@ -7,14 +7,14 @@ conditions are detected by the answer, and tried again after `DROPPED_SECONDS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, final
+from typing import Final, final
 
 import msgspec
 
 from reconcilers import conditions
-from reconcilers.api_server import key_of, kind_of, path_of, reconcile_error
+from reconcilers.api_server import GetApplyClient, key_of, kind_of, path_of, reconcile_error
 from reconcilers.model import Condition
 from reconcilers.operator.planner import Plan
 from reconcilers.operator.writes import UNCONFIRMED_SECONDS, PlannedWrites
@@ -34,23 +34,13 @@ Conditions = dict[str, metav1.Condition]
 """By type."""
 
 
-class ConditionClient(Protocol):
-    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
-
-    async def get(self, path: str) -> dict[str, Any] | None:
-        """Return an object with planned conditions, or None if it does not exist."""
-
-    async def apply(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Apply the planned conditions of an object as the operator's field manager."""
-
-
 @final
 class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
     """Objects are ``(kind, namespace, name)``, values their conditions by type."""
 
     def __init__(
         self,
-        client: ConditionClient,
+        client: GetApplyClient,
         kinds: Kinds,
         managed: frozenset[str],
         tables: Sequence[str],
