@@ -52,6 +52,10 @@ class NodeObjectKind(msgspec.Struct, frozen=True):
         """Return how the names begin of the objects that an agent writes about its own node."""
         return self.generate_name.replace(NODE, node)
 
+    def labels_of(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the labels that distinguish an object of the kind from the node's others."""
+        return tuple(labels.get(label, "") for label in self.identity)
+
 
 class NodeObject(msgspec.Struct, frozen=True):
     """One object as it shall be."""
@@ -77,7 +81,7 @@ class NodeObjectKey(NamedTuple):
 
 def key_of(kind: NodeObjectKind, row: NodeObject) -> NodeObjectKey:
     """Return the key of a node object that an agent writes."""
-    return NodeObjectKey(row.kind, tuple(row.labels.get(label, "") for label in kind.identity))
+    return NodeObjectKey(row.kind, kind.labels_of(row.labels))
 
 
 class NodeObjectContext(msgspec.Struct, frozen=True):

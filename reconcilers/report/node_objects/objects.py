@@ -37,7 +37,6 @@ from reconcilers.report.node_objects.stored import (
     Stored,
     canonical,
     kept,
-    labels_of,
     replaced,
     stored,
 )
@@ -175,7 +174,7 @@ class ReportedNodeObjects(GivenObjects[NodeObject]):
             async for page in self._client.pages(self.place.path, [self.place.selector]):
                 for content in page:
                     row = stored(content)
-                    listed.setdefault(labels_of(self.place.kind, row.labels), []).append(row)
+                    listed.setdefault(self.place.kind.labels_of(row.labels), []).append(row)
         except KubernetesError as error:
             if not isinstance(error, StatusError) or error.status != 404:
                 raise reconcile_error(error, self._kind) from None

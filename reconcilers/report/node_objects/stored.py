@@ -7,8 +7,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from reconcilers.dialect import NodeObjectKind
-
 JsonObject: TypeAlias = dict[str, Any]
 
 
@@ -47,11 +45,6 @@ def stored(content: Mapping[str, Any]) -> Stored:
         owners=tuple(metadata.get("ownerReferences") or ()),
         status=canonical(content.get("status") or {}),
     )
-
-
-def labels_of(kind: NodeObjectKind, labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the labels that distinguish the stored objects of a node."""
-    return tuple(labels.get(name, "") for name in kind.identity)
 
 
 def kept(present: Sequence[Stored]) -> Stored:
