@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
@@ -65,3 +66,8 @@ class ConditionsStatus(Struct, frozen=True):
     """A status that has conditions and nothing else."""
 
     conditions: Conditions = ()
+
+
+def timestamp(seconds: float) -> str:
+    """Return a Unix time as text of metav1.Time (RFC 3339, UTC), in whole seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

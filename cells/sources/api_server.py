@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -27,6 +26,7 @@ from cells.sources.feed_metrics import FeedMetrics
 from cells.sources.resources import ApiServers, EventTraceLinks, MassWithdrawHold
 from reconcilers.dialect import Unread
 from reconcilers.model import ObjectRef
+from resources import metav1
 from resources.enumeration import first_of
 from resources.errors import ObjectName
 from resources.ingest import Ingest
@@ -190,7 +190,7 @@ class Kubernetes:
             return ""
         if not self._away_since:
             self._away_since = self._clock()
-        since = datetime.fromtimestamp(self._away_since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        since = metav1.timestamp(self._away_since)
         known = "the last known state is kept" if self._answered else "nothing has been read yet"
         self._health.degraded(f"the API server cannot be read since {since}; {known}: {cause}")
         return cause

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +23,7 @@ from cells.hive.signal import Signal
 from cells.options import SnapshotOptions
 from cells.state.node import ThisNode
 from cells.state.state_files import LogLines, StateFile
+from resources import metav1
 from resources.core.kinds import SECRET
 from resources.kubernetes import KubernetesSource, Reading
 from resources.snapshot_codec import Snapshot, decode, encode
@@ -118,7 +118,7 @@ class SnapshotFile:
                 "continuing from the snapshot",
                 event_name="snapshot.resumed",
                 file=str(self._file.path),
-                confirmed=_time(self._confirmed),
+                confirmed=metav1.timestamp(self._confirmed),
                 feeds=", ".join(names),
             )
 
@@ -165,7 +165,7 @@ class SnapshotFile:
     # Reporting
 
     def _report(self) -> None:
-        time_ = _time(self._confirmed)
+        time_ = metav1.timestamp(self._confirmed)
         behind = self._source.behind
         if self._resumed and behind:
             answers = len(behind) < len(self._source.reflectors)
@@ -178,10 +178,6 @@ class SnapshotFile:
             self._health.ok(f"{self._file.path} has the objects of {time_}")
         else:
             self._health.ok("nothing has been written yet")
-
-
-def _time(unix: float) -> str:
-    return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 WIRING = Wiring(

@@ -15,6 +15,7 @@ from typing import Final
 from reconcilers import conditions
 from reconcilers.model import Condition
 from reconcilers.overdue import is_tried
+from resources import metav1
 from resources.cilium import CiliumBGPNodeConfig
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import Afi, Safi
@@ -51,11 +52,6 @@ CLOCK_TOLERANCE_SECONDS: Final = 1
 """By which an established time may differ from the last one, as it is converted between clocks."""
 
 
-def timestamp(seconds: float) -> str:
-    """Format Unix time for the status of a NodeConfig (RFC 3339, UTC)."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-
-
 def node_status(
     config: CiliumBGPNodeConfig,
     sessions: Sessions,
@@ -73,7 +69,7 @@ def node_status(
             for instance in config.spec.bgp_instances
         ),
         conditions=tuple(
-            conditions.encode(condition, known.get(condition.type), timestamp(now))
+            conditions.encode(condition, known.get(condition.type), metav1.timestamp(now))
             for condition in reported
         ),
     )
@@ -137,7 +133,7 @@ def _established_time(since: float, before: PeerStatus | None) -> str:
     last = before.established_time if before is not None else None
     if last is not None and abs(_seconds(last) - since) <= CLOCK_TOLERANCE_SECONDS:
         return last
-    return timestamp(since)
+    return metav1.timestamp(since)
 
 
 def _seconds(text: str) -> float:

@@ -8,7 +8,6 @@ conditions are detected by the answer, and tried again after `DROPPED_SECONDS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Final, final
 
 import msgspec
@@ -91,7 +90,7 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
         """Return the planned conditions, with the times of unchanged ones."""
         del snapshot
         known = self._known[key]
-        time = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        time = metav1.timestamp(self._wall())
         return {
             wanted.type: conditions.encode(wanted, known.get(wanted.type), time)
             for wanted in sorted(self.given[key], key=lambda condition: condition.type)

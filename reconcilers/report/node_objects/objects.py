@@ -21,7 +21,6 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, Protocol, final
 
 import msgspec
@@ -44,6 +43,7 @@ from reconcilers.target import Description, NotNow, Pace
 from reconcilers.target.fleet import COUNT_INTERVAL_SECONDS, RequestRate, WriteSpread
 from reconcilers.target.given import GivenObjects
 from reconcilers.target.reconciler import ObjectKey, Part, Parts, State
+from resources import metav1
 from resources.kubernetes import KubernetesError, StatusError
 from statedb import Snapshot
 
@@ -337,7 +337,7 @@ class ReportedNodeObjects(GivenObjects[NodeObject]):
         """Give conditions the time of their last change, which is now for a changed condition."""
         present = self._stored.get(key)
         known = {"status": msgspec.json.decode(kept(present).status)} if present else {}
-        now = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = metav1.timestamp(self._wall())
         replace = msgspec.structs.replace
         dated = tuple(
             replace(condition, last_transition_time=now) for condition in status.conditions
