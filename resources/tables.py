@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from resources.core import EndpointSlice, Namespace, Node, Secret, Service
@@ -13,7 +13,7 @@ from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.meta import Resource
 from resources.source import SourceProblem
-from statedb import Database, Index, Key, Table
+from statedb import Database, Index, Key, ReadTxn, Table
 
 T = TypeVar("T", bound=Resource)
 
@@ -63,6 +63,10 @@ class Tables:
     def of(self, kind: Kind[T]) -> Table[T]:
         """Return a kind's table. Raises `KeyError` for a kind that is not one of `kinds`."""
         return self._by_kind[kind.name]
+
+    def in_namespace(self, txn: ReadTxn, kind: Kind[T], namespace: str) -> Iterator[T]:
+        """Iterate over the rows of a kind's table in a namespace, in the order of their names."""
+        return self.of(kind).prefix(txn, KEY, (namespace,))
 
     def is_of_tenant(self, problem: SourceProblem) -> bool:
         """True if the tables' problem is of an object that users of a namespace stored.

@@ -22,12 +22,11 @@ from reconcilers.cilium.v1.translation import ClusterView
 from reconcilers.dialect import NodeContext, NodeIntent
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices
-from reconcilers.tables import KEY
 from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY
 from resources.cilium.kinds import (
-    CLUSTER_CONFIG,
     CILIUM_NODE,
+    CLUSTER_CONFIG,
     LOAD_BALANCER_IP_POOL,
     NODE_CONFIG,
     NODE_CONFIG_OVERRIDE,
@@ -35,6 +34,7 @@ from resources.cilium.kinds import (
     PEERING_POLICY,
 )
 from resources.core import Node, Secret
+from resources.core.kinds import SECRET
 from resources.tables import Tables
 from statedb import Snapshot
 
@@ -71,7 +71,7 @@ class NodeConfiguration:
         result = _Result(context.state or Owners())
         secrets = {
             secret.metadata.name: secret
-            for secret in tables.secrets.prefix(snapshot, KEY, (context.secrets_namespace,))
+            for secret in tables.in_namespace(snapshot, SECRET, context.secrets_namespace)
         }
         nodes = known_nodes(tables, snapshot)
         if name in nodes:

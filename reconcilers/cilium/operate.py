@@ -22,7 +22,6 @@ from reconcilers.cilium.v1.translation import ClusterView
 from reconcilers.dialect import ClusterContext, ClusterIntent
 from reconcilers.model import Condition, Delete, Generated, ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices
-from reconcilers.tables import KEY
 from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
 from resources.cilium.kinds import (
     LOAD_BALANCER_IP_POOL,
@@ -141,7 +140,7 @@ class ClusterConfiguration:
         """Return the names of the Secrets that exist."""
         return frozenset(
             secret.metadata.name
-            for secret in self._tables.secrets.prefix(snapshot, KEY, (context.secrets_namespace,))
+            for secret in self._tables.in_namespace(snapshot, SECRET, context.secrets_namespace)
         )
 
 

@@ -113,10 +113,10 @@ def candidates_of_other_nodes(
     tables = dialect.tables
     row = tables.nodes.get(snapshot, ("", node))
     labels = {} if row is None else row.metadata.labels
-    for configuration in tables.of(FRR_CONFIGURATION).all(snapshot):
+    for configuration in tables.in_namespace(
+        snapshot, FRR_CONFIGURATION, dialect.options.namespace
+    ):
         ref = ref_to(FRR_CONFIGURATION, configuration)
-        if configuration.metadata.namespace != dialect.options.namespace:
-            continue
         if target.prefix is None and not target.names(ref):
             continue
         mismatch = nearest_mismatch(node_selectors(configuration), labels)

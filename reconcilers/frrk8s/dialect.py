@@ -71,12 +71,11 @@ def _secrets(
     dialect: Frrk8sDialect, snapshot: Snapshot, _secrets_namespace: str
 ) -> Iterator[ObjectKey]:
     """Yield the Secrets that neighbours name, of the namespace of FRR-k8s."""
-    for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot):
-        if row.metadata.namespace != dialect.options.namespace:
-            continue
+    namespace = dialect.options.namespace
+    for row in dialect.tables.in_namespace(snapshot, FRR_CONFIGURATION, namespace):
         for router in row.spec.bgp.routers:
             for neighbor in router.neighbors:
-                yield row.metadata.namespace, neighbor.password_secret.name
+                yield namespace, neighbor.password_secret.name
 
 
 class Frrk8sDialect(Dialect):

@@ -52,23 +52,18 @@ def without_effect(dialect: MetalLBDialect, snapshot: Snapshot) -> Iterator[Prob
             if row.metadata.namespace != namespace:
                 ref, text = ref_to(kind, row), other_namespace(namespace)
                 yield Problem((ref,), "metadata.namespace", text, category="unsupported")
-    pools = [
-        row
-        for row in tables.of(kinds.IP_ADDRESS_POOL).all(snapshot)
-        if row.metadata.namespace == namespace
-    ]
+    pools = list(tables.in_namespace(snapshot, kinds.IP_ADDRESS_POOL, namespace))
     peers = []
-    for peer in tables.of(kinds.BGP_PEER).all(snapshot):
-        if peer.metadata.namespace == namespace:
-            peers.append(peer.metadata.name)
-            if peer.spec.disable_mp:
-                ref = ref_to(kinds.BGP_PEER, peer)
-                yield Problem((ref,), "spec.disableMP", NO_EFFECT, category="unsupported")
+    for peer in tables.in_namespace(snapshot, kinds.BGP_PEER, namespace):
+        peers.append(peer.metadata.name)
+        if peer.spec.disable_mp:
+            ref = ref_to(kinds.BGP_PEER, peer)
+            yield Problem((ref,), "spec.disableMP", NO_EFFECT, category="unsupported")
     for layer_2 in tables.of(kinds.L2_ADVERTISEMENT).all(snapshot):
         ref = ref_to(kinds.L2_ADVERTISEMENT, layer_2)
         yield Problem((ref,), "", NO_LAYER_2, category="unsupported")
-    for row in tables.of(kinds.BGP_ADVERTISEMENT).all(snapshot):
-        if row.metadata.namespace == namespace and not row.errors:
+    for row in tables.in_namespace(snapshot, kinds.BGP_ADVERTISEMENT, namespace):
+        if not row.errors:
             yield from _in_vain(row, pools, peers)
 
 

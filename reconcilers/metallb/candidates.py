@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconcilers.dialect import NodeContext, Target
 from reconcilers.metallb.pool_selection import PoolSelection
@@ -12,9 +12,7 @@ from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.model import ObjectRef, ref_to
 from resources.core.kinds import BY_SERVICE, SERVICE
 from resources.core.service import INGRESS, LOAD_BALANCER
-from resources.kind import Kind
 from resources.labels import Mismatch, nearest_mismatch
-from resources.meta import Resource
 from resources.metallb.kinds import BGP_ADVERTISEMENT, IP_ADDRESS_POOL, node_selectors
 from resources.tables import Tables
 from speaker.nlri import Family
@@ -23,7 +21,6 @@ from statedb import Snapshot
 if TYPE_CHECKING:
     from reconcilers.metallb.dialect import MetalLBDialect
 
-T = TypeVar("T", bound=Resource)
 TYPE = "LoadBalancerIP"
 
 
@@ -56,20 +53,17 @@ class AdvertisementsOfOthers:
     def _misses(self) -> list[tuple[tuple[str, ...], Mismatch, ObjectRef]]:
         row = self._tables.nodes.get(self._snapshot, ("", self._node))
         labels = {} if row is None else row.metadata.labels
-        pools = PoolSelection(self._rows(IP_ADDRESS_POOL))
+        tables, snapshot, namespace = self._tables, self._snapshot, self._namespace
+        pools = PoolSelection(tables.in_namespace(snapshot, IP_ADDRESS_POOL, namespace))
         misses = (
             (row, nearest_mismatch(node_selectors(row), labels))
-            for row in self._rows(BGP_ADVERTISEMENT)
+            for row in tables.in_namespace(snapshot, BGP_ADVERTISEMENT, namespace)
         )
         return [
             (pools.of(row), mismatch, ref_to(BGP_ADVERTISEMENT, row))
             for row, mismatch in misses
             if mismatch is not None
         ]
-
-    def _rows(self, kind: Kind[T]) -> Iterator[T]:
-        rows = self._tables.of(kind).all(self._snapshot)
-        return (row for row in rows if row.metadata.namespace == self._namespace)
 
     def nearest(self, pool: str) -> tuple[str, ObjectRef] | None:
         """Return the nearest BGPAdvertisement of a candidate's pool, and its mismatch, in words."""

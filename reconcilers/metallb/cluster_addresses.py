@@ -16,8 +16,8 @@ def cluster_addresses(
     dialect: MetalLBDialect, snapshot: Snapshot, _node: str | None
 ) -> ClusterAddresses:
     """Return the cluster addresses of BGPPeers in the namespace: both ends of their sessions."""
-    rows = dialect.tables.of(BGP_PEER).all(snapshot)
-    own = [row.spec for row in rows if row.metadata.namespace == dialect.options.namespace]
+    rows = dialect.tables.in_namespace(snapshot, BGP_PEER, dialect.options.namespace)
+    own = [row.spec for row in rows]
     return ClusterAddresses(
         nodes=frozenset(spec.source_address for spec in own if spec.source_address),
         peers=frozenset(spec.peer_address for spec in own if spec.peer_address),

@@ -51,8 +51,8 @@ def _replaced(
 
     It has no effect where MetalLB has any object; BGPPeers of other nodes are not known.
     """
-    objects = (row for kind in CONFIGURATION for row in dialect.tables.of(kind).all(snapshot))
-    if not any(row.metadata.namespace == dialect.options.namespace for row in objects):
+    tables, own = dialect.tables, dialect.options.namespace
+    if not any(True for kind in CONFIGURATION for _ in tables.in_namespace(snapshot, kind, own)):
         return {}
     # A node that is assumed for a check has the label alone.
     label = dialect.labels(snapshot, context.node).get(HOSTNAME)

@@ -43,9 +43,9 @@ def _secrets(
     dialect: MetalLBDialect, snapshot: Snapshot, _secrets_namespace: str
 ) -> Iterator[ObjectKey]:
     """Yield the Secrets that BGPPeers name, of MetalLB's namespace."""
-    for row in dialect.tables.of(metallb.BGP_PEER).all(snapshot):
-        if row.metadata.namespace == dialect.options.namespace:
-            yield row.metadata.namespace, row.spec.password_secret.name
+    namespace = dialect.options.namespace
+    for row in dialect.tables.in_namespace(snapshot, metallb.BGP_PEER, namespace):
+        yield namespace, row.spec.password_secret.name
 
 
 class MetalLBDialect(Dialect):

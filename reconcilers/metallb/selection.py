@@ -43,14 +43,7 @@ class ObjectSelection(SelectedObjects[Objects]):
 
     def __init__(self, tables: Tables, snapshot: Snapshot, namespace: str) -> None:
         of_kinds = [
-            _Rows(
-                kind,
-                (
-                    row
-                    for row in tables.of(kind).all(snapshot)
-                    if row.metadata.namespace == namespace
-                ),
-            )
+            _Rows(kind, tables.in_namespace(snapshot, kind, namespace))
             for kind in kinds.CONFIGURATION
         ]
         super().__init__(

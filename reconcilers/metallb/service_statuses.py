@@ -36,9 +36,8 @@ class PoolServiceStatuses:
         tables, namespace = dialect.tables, dialect.options.namespace
 
         def of_kind(kind: Kind[R]) -> list[R]:
-            rows = tables.of(kind).all(snapshot)
-            own = (row for row in rows if row.metadata.namespace == namespace)
-            return [row for row in own if not row.broken_rules]
+            rows = tables.in_namespace(snapshot, kind, namespace)
+            return [row for row in rows if not row.broken_rules]
 
         pools = of_kind(IP_ADDRESS_POOL)
         # Communities do not matter here, and an alias may be missing.
