@@ -92,7 +92,6 @@ class ClusterConfiguration:
             outdated=frozenset(result.outdated),
             deletions=tuple(result.deletions),
             conditions=tuple(result.conditions),
-            reported=tuple(dict.fromkeys(condition.object for condition in result.conditions)),
             problems=tuple(result.problems),
             state=result.state,
         )

@@ -152,8 +152,6 @@ class ClusterIntent(msgspec.Struct, frozen=True):
     annotations: tuple[ObjectAnnotations, ...] = ()
     """Annotations that the API server lacks, or has with other values."""
     conditions: tuple[Condition, ...] = ()
-    reported: tuple[ObjectRef, ...] = ()
-    """Objects whose managed conditions are ours, also where there is none to report."""
     outcome: Any = None
     """The outcome of all feeds on all nodes: for the feeding dialects, a value of this one's own."""
     state: Any = None

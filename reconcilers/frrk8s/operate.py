@@ -60,11 +60,8 @@ def operate(
     problems = selections.problems
     outcome = ClusterOutcome(tuple(nodes), dialect.options.on_conflict == "isolate")
     reported += yield from conditions(objects, outcome, pieces, problems)
-    refs = tuple({condition.object: None for condition in reported})
     followed = tuple({table: None for of_nodes in nodes for table in of_nodes.followed})
-    return ClusterIntent(
-        conditions=tuple(reported), reported=refs, outcome=outcome, followed=followed
-    )
+    return ClusterIntent(conditions=tuple(reported), outcome=outcome, followed=followed)
 
 
 def _of_nodes(

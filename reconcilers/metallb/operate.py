@@ -31,8 +31,7 @@ def operate(
         for row in dialect.tables.of(kind).all(snapshot)
     ]
     reported = yield from conditions_of(rows, dialect.options.namespace, outcome, Pieces())
-    refs = tuple({condition.object: None for condition in reported})
-    return ClusterIntent(conditions=tuple(reported), reported=refs)
+    return ClusterIntent(conditions=tuple(reported))
 
 
 OPERATION: Final = Operation(

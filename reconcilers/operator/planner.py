@@ -95,11 +95,10 @@ class Planner:
         intents = tuple(operated.values())
         conditions: dict[ObjectRef, tuple[Condition, ...]] = {}
         for intent in intents:
-            for ref in intent.reported:
-                conditions.setdefault(ref, ())
-            for condition in intent.conditions if self._report else ():
-                before = conditions.get(condition.object, ())
-                conditions[condition.object] = (*before, condition)
+            for condition in intent.conditions:
+                before = conditions.setdefault(condition.object, ())
+                if self._report:
+                    conditions[condition.object] = (*before, condition)
         writes: list[Write] = [
             Apply(row.object, row.content)
             for intent in intents
@@ -200,7 +199,6 @@ class Planner:
             return ClusterIntent(
                 generated=before.generated,
                 conditions=before.conditions,
-                reported=before.reported,
                 problems=(Problem((ObjectRef(kind, "", ""),), "", text),),
             )
         self._last[dialect.name] = intent

@@ -150,7 +150,6 @@ class RouteAdvertisementsController:
             deletions=(*deletions, *self._leftover(managed, configurations, snapshot)),
             annotations=tuple(self._annotations(networks_of_cluster, advertisers, context)),
             conditions=conditions,
-            reported=tuple(dict.fromkeys(condition.object for condition in conditions)),
             problems=(*problems, *networks_of_cluster.problems),
             state=state,
         )
