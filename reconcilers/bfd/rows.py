@@ -27,29 +27,21 @@ def session_row(
     row = BfdSession(
         instance=peer.instance,
         peer=peer.name,
+        address="" if key is None else key.peer,
+        local_address="" if key is None else key.local,
+        device="" if key is None else key.device,
+        multihop=key is not None and key.multihop,
         profile="" if peer.bfd is None else peer.bfd.name,
         strict=strict,
         holds_bgp=strict and holds,
         problem=NO_ADDRESS if key is None else problem,
     )
-    if key is None:
+    if key is None or status is None or not connected:
         return row
-    if status is None or not connected:
-        return _replaced(
-            row,
-            address=key.peer,
-            local_address=key.local,
-            device=key.device,
-            multihop=key.multihop,
-        )
     known = status.remote_discriminator != 0
     settings = status.settings
-    return _replaced(
+    return msgspec.structs.replace(
         row,
-        address=key.peer,
-        local_address=key.local,
-        device=key.device,
-        multihop=key.multihop,
         state=str(status.state),
         diagnostic=_diagnostic(status.diagnostic),
         since=status.since,
@@ -109,7 +101,3 @@ def _authentication(key: Key | None) -> str:
 
 def _diagnostic(value: int) -> str:
     return "" if value == Diagnostic.NONE else diagnostic_name(value)
-
-
-def _replaced(row: BfdSession, **fields: object) -> BfdSession:
-    return msgspec.structs.replace(row, **fields)
