@@ -13,8 +13,8 @@ from reconcilers.dialect import (
     Contributed,
     NodeContext,
     RowSource,
-    ServiceAddress,
     ServiceSource,
+    service_address,
 )
 from reconcilers.model import Attributes, Contribution, Origin
 from resources.antrea.egress import Egress
@@ -35,11 +35,7 @@ def contributions(
     for candidate in candidates:
         if candidate.family is None or candidate.nlri is None:
             continue
-        named = (
-            None
-            if candidate.service_field is None
-            else ServiceAddress(candidate.service_field, candidate.nlri)
-        )
+        named = service_address(candidate)
         for route_set in rules:
             if rejected_candidate(candidate, route_set) is None:
                 origin = Origin(candidate.object, route_set.policy, candidate.type)

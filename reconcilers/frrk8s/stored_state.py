@@ -29,14 +29,10 @@ class State(NamedTuple):
     """In effect, with the rules of feeding dialects."""
 
 
-def _encoded(memory: LastGoodUnits) -> bytes:
-    return memory.encode()
-
-
 def _restored(dialect: Frrk8sDialect, octets: bytes) -> State:
     """Return the last good state of an earlier process. Raises ValueError."""
     return State(restored(octets)) if dialect.options.on_conflict == "keep" else State()
 
 
-STORED_STATE: Final = StoredState(lambda state: state.good.memory, _encoded, _restored)
+STORED_STATE: Final = StoredState(lambda state: state.good.memory, LastGoodUnits.encode, _restored)
 """The objects of the last good state; in every mode, as the next process may have ``keep``."""
