@@ -56,11 +56,6 @@ class Advertised(NamedTuple):
     """By VTEP of an EVPN network: what neighbours may send, beside what a source has."""
 
     @property
-    def evpn(self) -> tuple[Network, ...]:
-        """The EVPN networks in the selection of RouteAdvertisements."""
-        return tuple(network for network in self.networks if network.is_evpn)
-
-    @property
     def vrfs(self) -> tuple[str, ...]:
         """The VRFs of the networks in the selection of RouteAdvertisements, in order."""
         return tuple(sorted(network.vrf for network in self.networks))

@@ -25,12 +25,12 @@ class RealTime(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def enter(priority: int = PRIORITY) -> RealTime:
+def enter() -> RealTime:
     """Schedule the BFD process in real time and lock its memory, as far as the kernel permits."""
     problems = []
     scheduled = locked = True
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
     except OSError as error:
         scheduled = False
         problems.append(

@@ -53,17 +53,16 @@ def all_networks(
     dialects: Iterable[Dialect],
     snapshot: Snapshot,
     on_error: Callable[[str, Exception], None],
-    node: str | None = None,
 ) -> ClusterAddresses:
-    """Return the addresses and networks of the cluster's Nodes, or of one, and of dialects.
+    """Return the addresses and networks of the cluster's Nodes, and of dialects.
 
     ``on_error`` takes the name of a dialect whose addresses cannot be computed, and the error.
     """
     of_dialects = [
-        networks_of_dialect(dialect, reserved, snapshot, on_error, node)
+        networks_of_dialect(dialect, reserved, snapshot, on_error)
         for dialect, reserved in extended(dialects, ReservedAddresses)
     ]
-    return united([networks_of_tables(tables, snapshot, node), *of_dialects])
+    return united([networks_of_tables(tables, snapshot), *of_dialects])
 
 
 def networks_of_tables(

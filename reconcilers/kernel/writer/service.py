@@ -65,7 +65,6 @@ class Service:
         *,
         objects: bool = True,
         lifeline: int | None = None,
-        clock: Callable[[], float] = time.monotonic,
         verify_seconds: float = VERIFY_SECONDS,
     ) -> None:
         """``objects``: whether nexthop objects are used, if the kernel has them.
@@ -75,7 +74,6 @@ class Service:
         """
         self._listener = listener
         self._program = program
-        self._clock = clock
         self._verify_seconds = verify_seconds
         self._kernel = Kernel()
         self._monitor = Monitor(self._kernel)
@@ -90,7 +88,7 @@ class Service:
         self._agent: Connection[Message] | None = None
         self._messages: deque[Message] = deque()
         """Of the agent, which are not handled yet."""
-        self._next_verification = clock() + verify_seconds
+        self._next_verification = time.monotonic() + verify_seconds
         self._next_reading: float | None = None
         """When tables are read again that a link's routes may have gone from."""
         self._verified: tuple[int, int] = (0, 0)
@@ -118,14 +116,14 @@ class Service:
     def _may_end(self, until: float) -> bool:
         """Return whether nothing is to be done; an agent that ends, too, may have routes removed."""
         keeps = self._settings.keep or self._writer is None
-        return keeps or self._agent is None or self._clock() >= until
+        return keeps or self._agent is None or time.monotonic() >= until
 
     def end(self) -> None:
         """Let `run` of the kernel's writer return, from a handler of signals as well; routes stay.
 
         An agent that does not keep its routes is waited for: a Pod ends all of its containers at once.
         """
-        self._ending = self._clock() + END_SECONDS
+        self._ending = time.monotonic() + END_SECONDS
         self._wake[1].send(b"\0")
 
     def turn(self) -> None:
@@ -133,14 +131,14 @@ class Service:
         due = self._next_verification
         for other in (self._next_reading, self._ending, self._next_attempt):
             due = due if other is None else min(due, other)
-        due = self._clock() if self._messages else due
-        for key, _ in self._selector.select(max(0.0, due - self._clock())):
+        due = time.monotonic() if self._messages else due
+        for key, _ in self._selector.select(max(0.0, due - time.monotonic())):
             key.data()
         if self._messages:
             # One in a turn: a change of few routes does not wait for the batches before it.
             self._take_next()
         self._lock.answer()
-        now = self._clock()
+        now = time.monotonic()
         if self._next_attempt is not None and now >= self._next_attempt:
             self._guarded(self._attempt)
         if now >= self._next_verification:
@@ -152,8 +150,8 @@ class Service:
 
     def _orphaned(self) -> None:
         """Do what the agent sent last, and end."""
-        until = self._clock() + _LAST_WORDS
-        while self._agent is not None and self._clock() < until:
+        until = time.monotonic() + _LAST_WORDS
+        while self._agent is not None and time.monotonic() < until:
             self._readable()
         self._ended = True
 
@@ -270,7 +268,7 @@ class Service:
             if self._waiting is None:
                 self._send(Health(_locked(settings.protocol)))
             self._waiting = settings
-            self._next_attempt = self._clock() + LOCK_SECONDS
+            self._next_attempt = time.monotonic() + LOCK_SECONDS
             return
         self._waiting = self._next_attempt = None
         if self._writer is None or settings.protocol != self._settings.protocol:
@@ -344,7 +342,7 @@ class Service:
         if (events.lost_link or events.lost_address) and any(
             not group.id and group.routes for group in writer.groups
         ):
-            self._next_reading = self._next_reading or self._clock() + _AFTER_LINK
+            self._next_reading = self._next_reading or time.monotonic() + _AFTER_LINK
         self._report_foreign()
 
     def _take_routes(self, writer: RouteWriter, events: Events) -> None:

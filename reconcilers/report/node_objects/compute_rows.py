@@ -47,14 +47,11 @@ class NodeObjectRows:
         dialects: Sequence[Dialect],
         node: str,
         speaker: SpeakerPort,
-        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """``clock`` measures work, in seconds."""
         self._database = database
         self._intent = intent
         self._node = node
         self._speaker = speaker
-        self._clock = clock
         self._written = extended(dialects, WrittenObjects)
         self._kinds = {
             kind.kind.name: kind for _, written in self._written for kind in written.kinds
@@ -144,8 +141,8 @@ class NodeObjectRows:
             for dialect, written in self._written
             if written.origins
         ]
-        end = self._clock() + SLICE_SECONDS
-        while (self._changes or self._pending) and self._clock() < end:
+        end = time.perf_counter() + SLICE_SECONDS
+        while (self._changes or self._pending) and time.perf_counter() < end:
             if self._changes:
                 change = self._changes.popleft()
                 self._follow_route(change.row, deleted=change.deleted)
