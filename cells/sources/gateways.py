@@ -15,6 +15,7 @@ from cells.hive import Health
 from cells.hive.jobs import Jobs
 from resources.host import Gateway
 from resources.host.kernel_routes import default_gateways
+from resources.row_updates import replace_some
 from resources.tables import Tables
 from statedb import Database, Initializer
 
@@ -63,10 +64,7 @@ class GatewayWatch:
         if rows == known and self._first is None:
             return
         with self._database.write(self._table) as txn:
-            for row in known - rows:
-                self._table.delete(txn, (row.address,))
-            for row in rows - known:
-                self._table.upsert(txn, row)
+            replace_some(txn, self._table, known - rows, rows - known)
             if self._first is not None:
                 self._first(txn)
                 self._first = None

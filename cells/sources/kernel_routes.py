@@ -16,6 +16,7 @@ from reconcilers.intent.host_needs import HostDemand
 from resources.enumeration import counted
 from resources.host import BGP_PROTOCOL, KernelRoute, KernelTable
 from resources.host.redistributed import watch
+from resources.row_updates import replace_some
 from resources.tables import Tables
 from statedb import Database, Initializer
 
@@ -94,10 +95,7 @@ class KernelRouteWatch:
         if wanted == known and not is_first:
             return
         with self._database.write(self._table) as txn:
-            for row in known - wanted:
-                self._table.delete(txn, row.key)
-            for row in wanted - known:
-                self._table.upsert(txn, row)
+            replace_some(txn, self._table, known - wanted, wanted - known)
             if self._first is not None and is_first:
                 self._first(txn)
                 self._first = None

@@ -224,10 +224,6 @@ class Feed(Contents[T]):
         """Require a new list for the list-and-watch feed; the rows are kept."""
         self.version = ""
 
-    def mark_synced(self) -> None:
-        """Mark the feed's rows as complete, although the API server lacks or forbids the kind."""
-        self.synced = True
-
     def read(self, raw: msgspec.Raw, into: Contents[T]) -> ObjectKey:
         """Decode an object of a list or watch event into the feed; an invalid one keeps its last row.
 

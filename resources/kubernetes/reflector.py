@@ -419,9 +419,9 @@ class Reflector:
         return self._backoff.next(error.retry_after)
 
     def _mark_synced(self) -> None:
-        """Report the feed as synced, so that other kinds do not wait for it."""
+        """Report the feed as synced, so that other kinds do not wait for one that is refused."""
         if not self.feed.synced:
-            self.feed.mark_synced()
+            self.feed.synced = True
             self._on_list()
 
     def _explain(self, error: KubernetesError) -> str:

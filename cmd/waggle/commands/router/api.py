@@ -9,7 +9,7 @@ import functools
 import ipaddress
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -28,6 +28,9 @@ from speaker.nlri import IPV4_UNICAST, Family
 from speaker.server import Speaker
 from waggle.router_config import INSTANCE, route_to_wire
 from waggle.router_config.file_values import with_key
+
+if TYPE_CHECKING:
+    from waggle.commands.router.kernel import RouterKernel
 
 REMEMBERED: Final = 1024
 """Prefixes and sets of attributes: the text of an announced prefix returns in its withdrawal."""
@@ -78,15 +81,8 @@ class BfdSessions(Protocol):
         """Return the sessions as the API has them."""
 
 
-class InKernel(Protocol):
-    """The routes of the kernel of a router: what lists them, and what approves them."""
-
-    resource: ApiResource
-    approve: ApiAction
-
-
 def api_socket(
-    path: Path, speaker: Speaker, bfd: BfdSessions, kernel: InKernel | None = None
+    path: Path, speaker: Speaker, bfd: BfdSessions, kernel: RouterKernel | None = None
 ) -> ApiSocket:
     """Return the socket of a router's API."""
     paths = RouterApi(speaker, bfd, kernel)
@@ -120,7 +116,9 @@ class _Names(NamedTuple):
 class RouterApi:
     """Resources and actions of one speaker's instance."""
 
-    def __init__(self, speaker: Speaker, bfd: BfdSessions, kernel: InKernel | None = None) -> None:
+    def __init__(
+        self, speaker: Speaker, bfd: BfdSessions, kernel: RouterKernel | None = None
+    ) -> None:
         """``kernel``: None if the router installs no routes."""
         self._speaker = speaker
         self._bfd = bfd
