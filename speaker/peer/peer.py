@@ -158,6 +158,7 @@ class Peer(PeerIdentity):
             if self._leave_prefix_limit():
                 return
             self.backoff.reset()
+            self.session_end.failed(None)
             self.start()
 
     def path_down(self, reason: str, *, independent: bool) -> None:
@@ -175,12 +176,11 @@ class Peer(PeerIdentity):
 
     def reconfigure(self, config: PeerConfig) -> None:
         """Apply a configuration that needs a new session, or that keeps the peer down."""
-        disabled = self.config.disabled_reason is None and config.disabled_reason is not None
-        self.config = config
-        if disabled:
+        was_enabled, self.config = self.config.disabled_reason is None, config
+        if was_enabled and config.disabled_reason is not None:
             self._stay_down(SHUTDOWN)
         else:
-            self.reset(CONFIGURATION_CHANGE, CONFIGURATION_CHANGED)
+            self.reset(CONFIGURATION_CHANGE, CONFIGURATION_CHANGED if was_enabled else None)
 
     def prefix_limit_exceeded(
         self, reason: str, cease: Notification, restart_after: int | None
@@ -205,7 +205,7 @@ class Peer(PeerIdentity):
         self.remove_if_idle()
         return self.stopped
 
-    def reset(self, cease: Notification, reason: str) -> None:
+    def reset(self, cease: Notification, reason: str | None) -> None:
         """End the session and start again at once."""
         if self._leave_prefix_limit():
             return

@@ -62,8 +62,8 @@ class SessionEnd:
         """Clear the facts that the idle hold time depends on: that time has started."""
         self._transport_lost = self._protocol_error = False
 
-    def failed(self, reason: str) -> None:
-        """Record why the session ends."""
+    def failed(self, reason: str | None) -> None:
+        """Record why the session ends; None where the peer was kept down, and no longer is."""
         self.failure = reason
         self.trouble = None
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from speaker.api import PeerConfig, PeerStatus, Secret
-from speaker.engine.inputs import RemovePeer, SetPeer, TransportFailed
+from speaker.engine.inputs import (
+    EnablePeer,
+    RemovePeer,
+    ResetPeer,
+    SetPeer,
+    ShutDownPeer,
+    TransportFailed,
+)
 from speaker.iana import Role
 from speaker.peer.actions import Connect
 from tests.speaker.network import INSTANCE, Host, Network
@@ -167,3 +175,35 @@ def end_of_session(network: Network, a: Host, b: Host, *, after: float) -> bool:
         network.cut(b, number)
     network.run(0.01)
     return was_established and not a.status().established
+
+
+@pytest.mark.parametrize("connects", [False, True])
+def test_an_enabled_peer_shows_what_it_waits_for(*, connects: bool) -> None:
+    network = Network()
+    a, b = network.host("a", A, 65001), network.host("b", B, 65002)
+    a.peer(PeerConfig(name="b", address=B, peer_asn=65002, passive=True))
+    if connects:
+        b.peer(PeerConfig(name="a", address=A, peer_asn=65001))
+        network.run(30)
+        assert a.status().established
+    b.give(RemovePeer(INSTANCE, "a"))
+    a.give(ResetPeer(INSTANCE, "b"))
+    network.run(10)
+    a.give(ShutDownPeer(INSTANCE, "b", "later"))
+    network.run(10)
+    assert a.status().reason == "shut down: later"
+    a.give(EnablePeer(INSTANCE, "b"))
+    network.run(10)
+    assert a.status().reason == "waiting for the peer to connect"
+
+
+def test_a_peer_that_the_configuration_enables_shows_what_it_waits_for() -> None:
+    network = Network()
+    a = network.host("a", A, 65001)
+    peer = PeerConfig(name="b", address=B, peer_asn=65002, passive=True, disabled_reason="off")
+    a.peer(peer)
+    network.run(10)
+    assert a.status().reason == "off"
+    a.peer(replace(peer, disabled_reason=None))
+    network.run(10)
+    assert a.status().reason == "waiting for the peer to connect"
