@@ -24,6 +24,7 @@ from resources.ovnk.routeadvertisements import (
     NO_SPEC,
     RouteAdvertisements,
     RouteAdvertisementsStatus,
+    empty_selector_errors,
     route_advertisements_errors,
 )
 from resources.ovnk.uplinkstate import UplinkState
@@ -51,6 +52,7 @@ ROUTE_ADVERTISEMENTS = Kind(
     table="ovnk-route-advertisements",
     strict=True,
     errors=route_advertisements_errors,
+    value_errors=empty_selector_errors,
     invalid=_invalid,
     definition=Definition(
         "RouteAdvertisements advertises networks to the neighbours of FRRConfigurations.",

@@ -6,7 +6,7 @@ The limits and rules are from ``k8s.ovn.org/v1``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -26,6 +26,7 @@ SelectionType: TypeAlias = Literal[
     "SecondaryUserDefinedNetworks",
     "NetworkAttachmentDefinitions",
 ]
+_OF_ALL_NODES: Final = "has to be empty: a pod network needs to be advertised on all nodes"
 AUTO: Final = "auto"
 """The target VRF of which each network is advertised in its own VRF."""
 _BY_SELECTION: SchemaPart = {
@@ -92,7 +93,7 @@ class RouteAdvertisementsSpec(Struct, frozen=True):
         Rule(
             "(!has(self.nodeSelector.matchLabels) && !has(self.nodeSelector.matchExpressions))"
             " || !('PodNetwork' in self.advertisements)",
-            "has to be empty: a pod network needs to be advertised on all nodes",
+            _OF_ALL_NODES,
             "nodeSelector",
         ),
         Rule(
@@ -174,11 +175,22 @@ def route_advertisements_errors(row: RouteAdvertisements) -> Iterator[FieldError
         yield FieldError("spec.advertisements", "has an element twice")
     nodes = spec.node_selector
     if "PodNetwork" in spec.advertisements and (nodes.match_labels or nodes.match_expressions):
-        text = "has to be empty: a pod network needs to be advertised on all nodes"
-        yield FieldError("spec.nodeSelector", text)
+        yield FieldError("spec.nodeSelector", _OF_ALL_NODES)
     types: set[str] = set()
     for i, entry in enumerate(spec.network_selectors):
         yield from _selector_errors(entry, f"spec.networkSelectors[{i}]", types)
+
+
+def empty_selector_errors(value: Any) -> Iterator[FieldError]:  # noqa: ANN401  JSON
+    """Yield what an API server rejects in a node selector that selects every node.
+
+    Its rule asks whether the fields are there, and they are with nothing in them, too.
+    """
+    spec = value["spec"] if isinstance(value, dict) else {}
+    fields = [spec.get("nodeSelector", {}).get(key) for key in ("matchLabels", "matchExpressions")]
+    there = [field for field in fields if field is not None]
+    if "PodNetwork" in spec.get("advertisements", ()) and there and not any(there):
+        yield FieldError("spec.nodeSelector", _OF_ALL_NODES)
 
 
 def _selector_errors(selector: NetworkSelector, path: str, types: set[str]) -> Iterator[FieldError]:

@@ -72,6 +72,11 @@ ACCEPTED = [
         ROUTE_ADVERTISEMENTS,
         advertisements(advertisements=["EgressIP"], nodeSelector={"matchLabels": {"zone": "a"}}),
     ),
+    (
+        ROUTE_ADVERTISEMENTS,
+        advertisements(advertisements=["EgressIP"], nodeSelector={"matchLabels": {}}),
+    ),
+    (ROUTE_ADVERTISEMENTS, advertisements(nodeSelector={"matchLabels": None})),
     (CLUSTER_NETWORK, layer3()),
     (CLUSTER_NETWORK, layer2()),
     (CLUSTER_NETWORK, layer2(subnets=["10.70.0.0/20", "2001:db8::/64"])),
@@ -145,6 +150,12 @@ REJECTED = [
     (
         ROUTE_ADVERTISEMENTS,
         advertisements(nodeSelector={"matchLabels": {"a": "b"}}),
+        "spec.nodeSelector",
+    ),
+    (ROUTE_ADVERTISEMENTS, advertisements(nodeSelector={"matchLabels": {}}), "spec.nodeSelector"),
+    (
+        ROUTE_ADVERTISEMENTS,
+        advertisements(nodeSelector={"matchExpressions": []}),
         "spec.nodeSelector",
     ),
     (
