@@ -15,6 +15,7 @@ from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import configured_limit
 from reconcilers.model import LearnedLimit
 from reconcilers.tables import KEY, IntentTables
+from resources.row_updates import replace_some
 from speaker.api import ESTABLISHED, PeerPrefixLimit, StateChanged
 from speaker.nlri import Family
 from statedb import Database
@@ -88,10 +89,7 @@ class LearnedLimits:
                 pauses.append(pause)
         if rows or gone:
             with self._database.write(table) as txn:
-                for row in gone:
-                    table.delete(txn, (row.instance, row.peer, row.family))
-                for row in rows:
-                    table.upsert(txn, row)
+                replace_some(txn, table, gone, rows)
         return min(pauses, default=None)
 
     def _rows(self, key: Key) -> Iterable[LearnedLimit]:
