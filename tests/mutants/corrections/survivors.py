@@ -31,8 +31,8 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "survivor: a Lease is valid from the request on",
         "cells/operator/election.py",
-        "election.written(await writer.replace(self._path, wish), began)",
-        "election.written(await writer.replace(self._path, wish), loop.time())",
+        "election.written(await writer.replace(self._path, content), began)",
+        "election.written(await writer.replace(self._path, content), loop.time())",
         "tests/cells/operator/test_election.py",
     ),
     (
