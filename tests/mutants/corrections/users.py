@@ -119,12 +119,8 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "feeder: the programs switch on what it feeds",
         "cells/dialects/cell.py",
-        (
-            "        options=entry.options,\n"
-            "        on_by_default=entry.on_by_default,\n"
-            "        needs=entry.feeds,"
-        ),
-        "        options=entry.options,\n        on_by_default=entry.on_by_default,",
+        "        needs=entry.feeds,\n",
+        "",
         "tests/cells/test_options.py",
     ),
     # Flags and answers
