@@ -154,18 +154,17 @@ def is_default_vrf(vrf: str) -> bool:
 def networks(
     rows: Sequence[NetworkAttachmentDefinition],
     default: Network,
-    namespace: str,
+    default_key: tuple[str, str],
     uplinks: Mapping[str, str],
     of_manifests: Iterable[NetworkAttachmentDefinition] = (),
 ) -> Networks:
     """Return the attached networks: of NetworkAttachmentDefinitions, and the default network.
 
     ``of_manifests`` are used where there are no ``rows``; ``uplinks`` belong to
-    ClusterUserDefinedNetworks.
+    ClusterUserDefinedNetworks. ``default_key``: that of the default network's attachment.
     """
     attachments: list[Attachment] = []
     problems: list[Problem] = []
-    default_key = (namespace, DEFAULT)
     known: dict[str, Network] = {}
     stored = bool(rows)
     for row in sorted(rows or of_manifests, key=lambda definition: definition.key):
@@ -185,7 +184,8 @@ def networks(
             network = network._replace(uplink=uplinks[owner])
         attachments.append(Attachment(row, network, stored))
     if not any(attachment.row.key == default_key for attachment in attachments):
-        row = NetworkAttachmentDefinition(metadata=ObjectMeta(name=DEFAULT, namespace=namespace))
+        namespace, name = default_key
+        row = NetworkAttachmentDefinition(metadata=ObjectMeta(name=name, namespace=namespace))
         attachments.append(Attachment(row, default, stored=False))
         attachments.sort(key=lambda attachment: attachment.row.key)
     return Networks(tuple(attachments), tuple(problems))

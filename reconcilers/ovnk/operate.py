@@ -218,7 +218,7 @@ class RouteAdvertisementsController:
         networks_of_cluster = networks(
             list(t.of(NETWORK_ATTACHMENT).all(snapshot)),
             default,
-            options.namespace,
+            options.default_attachment,
             {row.metadata.name: row.spec.uplinks[0] for row in clusters if row.spec.uplinks},
             () if stored else of_manifests(clusters, namespaces),
         )

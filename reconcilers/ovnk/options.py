@@ -70,9 +70,17 @@ class OvnkOptions(Options, frozen=True):
     namespace: Annotated[
         str, setting("namespace of OVN-Kubernetes, with the attachment of the default network")
     ] = "ovn-kubernetes"
+    cluster_default_nad: Annotated[
+        str,
+        setting(
+            "the NetworkAttachmentDefinition of the default network (cluster-default-nad); default: "
+            "default, in the namespace of OVN-Kubernetes",
+            metavar="NAMESPACE/NAME",
+        ),
+    ] = ""
 
     def __post_init__(self) -> None:
-        """Check subnets and AS number. Raises `InvalidOption`."""
+        """Check subnets, AS number and names. Raises `InvalidOption`."""
         asn = self.managed_bgp_asn
         if asn in _RESERVED_ASNS:
             raise InvalidOption("--ovnk-managed-bgp-asn", f"{asn} is reserved")
@@ -80,11 +88,22 @@ class OvnkOptions(Options, frozen=True):
             _ = self.default_subnets
         except ValueError as error:
             raise InvalidOption("--ovnk-cluster-subnets", str(error)) from None
+        name = self.cluster_default_nad
+        if name and (name.count("/") != 1 or not all(name.split("/"))):
+            raise InvalidOption("--ovnk-cluster-default-nad", f"{name!r} is not NAMESPACE/NAME")
 
     @property
     def generates(self) -> bool:
         """True if the operator generates FRRConfigurations, in place of OVN-Kubernetes."""
         return self.mode == "generate"
+
+    @property
+    def default_attachment(self) -> tuple[str, str]:
+        """Namespace and name of the NetworkAttachmentDefinition of the default network."""
+        if not self.cluster_default_nad:
+            return self.namespace, "default"
+        namespace, _, name = self.cluster_default_nad.partition("/")
+        return namespace, name
 
     @property
     def default_subnets(self) -> tuple[ClusterSubnet, ...]:

@@ -9,6 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from reconcilers.ovnk import translation
+from reconcilers.ovnk.options import OvnkOptions
+from resources.option_declarations import InvalidOption
 from tests.reconcilers.ovnk.operator_cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
@@ -195,6 +197,24 @@ def test_the_attachment_of_the_default_network_is_created_and_then_annotated() -
     assert (created.object.namespace, created.object.name) == ("ovn-kubernetes", "default")
     (annotated,) = cluster.write().annotations
     assert dict(annotated.annotations) == {KEY: '["north"]'}
+
+
+def test_the_attachment_of_the_default_network_has_the_name_of_the_option() -> None:
+    cluster = Cluster(W1, source(), advertisements(), cluster_default_nad="cni/pods")
+    (created,) = (
+        o.object
+        for o in cluster.write().generated
+        if o.object.kind == "NetworkAttachmentDefinition"
+    )
+    assert (created.namespace, created.name) == ("cni", "pods")
+    (annotated,) = cluster.write().annotations
+    assert (annotated.object.namespace, annotated.object.name) == ("cni", "pods")
+
+
+@pytest.mark.parametrize("name", ["pods", "cni/", "/pods", "cni/pods/two"])
+def test_the_name_of_the_default_attachment_has_a_namespace(name: str) -> None:
+    with pytest.raises(InvalidOption, match=r"--ovnk-cluster-default-nad: .* NAMESPACE/NAME"):
+        OvnkOptions(cluster_default_nad=name)
 
 
 def written_at(time: str, name: str = "north") -> dict[str, Any]:
