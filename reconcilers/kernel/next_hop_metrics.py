@@ -6,9 +6,10 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from reconcilers.kernel.next_hops import is_link_local, is_of_host
+from reconcilers.kernel.next_hops import is_of_host
 from reconcilers.kernel.routing import NotKnown, Routing
 from speaker.api import UNREACHABLE
+from speaker.rib.usable_next_hop import is_link_local
 
 Metrics: TypeAlias = dict[str, dict[str, int]]
 """Instance -> next hop as text -> metric; metrics of 0 are omitted."""

@@ -16,6 +16,7 @@ from speaker.api.best_paths import BestPath
 from speaker.attribute import address_text
 from speaker.iana import Afi
 from speaker.nlri import Family
+from speaker.rib.usable_next_hop import is_link_local
 
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 
@@ -83,11 +84,6 @@ def _resolve_link_local(
     if not routing.is_usable(interface):
         return Unresolved(f"{text} is on interface {interface}, which is down or does not exist")
     return (Hop(address, interface),)
-
-
-def is_link_local(address: bytes) -> bool:
-    """True for a next hop that is an IPv6 link-local address (fe80::/10)."""
-    return len(address) == 16 and address[0] == 0xFE and address[1] & 0xC0 == 0x80
 
 
 def is_of_host(address: bytes) -> bool:
