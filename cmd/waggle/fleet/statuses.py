@@ -93,7 +93,9 @@ class _Reader:
                 raise
             self._errors.append(str(error))
             return None
-        return [(_name(of.kind.name, value), value) for value in listed]
+        from reconcilers.dialect.diagnosis import object_name
+
+        return [(object_name(of.kind.name, value), value) for value in listed]
 
     def decode(self, source: str, read: Callable[[], object]) -> None:
         """Read one object, or add why it cannot be read."""
@@ -103,11 +105,6 @@ class _Reader:
             read()
         except msgspec.ValidationError as error:
             self._errors.append(f"{source}: {error}")
-
-
-def _name(kind: str, value: Mapping[str, Any]) -> str:
-    metadata = value.get("metadata", {})
-    return "/".join(filter(None, (kind, metadata.get("namespace"), metadata.get("name"))))
 
 
 def _add(
