@@ -32,7 +32,8 @@ from cells.hive.errors import (
     StartError,
 )
 from cells.hive.health import Health, HealthTree, Level, Readiness, Status
-from cells.hive.option_loading import Settings, add_flags, load, read_file, suggestion
+from cells.hive.option_loading import Settings, add_flags, load, read_file
+from cells.hive.unknown_name import suggestion, unknown_name
 from resources.option_declarations import Options, setting
 from resources.option_spelling import Setting, describe
 
@@ -62,4 +63,5 @@ __all__ = [
     "read_file",
     "setting",
     "suggestion",
+    "unknown_name",
 ]

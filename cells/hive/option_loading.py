@@ -8,7 +8,6 @@ the flags come in as values.
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -19,6 +18,7 @@ import msgspec
 
 from cells.hive.cell import Cell, check_names
 from cells.hive.errors import SettingError
+from cells.hive.unknown_name import suggestion
 from cells.safe_text import plain_reason
 from resources.option_declarations import InvalidOption
 from resources.option_spelling import ENV_PREFIX, Setting, describe, list_items
@@ -131,12 +131,6 @@ def load(
             raise SettingError(*origins.get(error.flag, ("", error.flag)), error.message) from None
     enabled, reasons = _switches(cells, options, flags, env, sections, file_name)
     return Settings(options, enabled, reasons, origins)
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return " (did you mean X?)" if a known word is close, else an empty text."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _spelt(item: Setting) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cells.api.resource import NotFoundError
-from cells.hive import suggestion
+from cells.hive import unknown_name
 from cells.serve.routing import Chosen
 from reconcilers.intent.peer_names import chosen_peer, named_by_objects
 from reconcilers.tables import IntentTables
@@ -31,11 +31,9 @@ class PeerNames:
         instances = {row.name for row in self._intent.instances.all(snapshot)}
         instances |= {names[0] for names in unconfigured}
         if instance is not None and instance not in instances:
-            near = suggestion(instance, instances)
-            raise NotFoundError(f"no instance is called {instance}{near}")
+            raise NotFoundError(unknown_name("instance", instance, instances))
         known = {row.name for row in peers} | {row.address for row in peers}
         known |= {names[1] for names in unconfigured if len(names) > 1}
         known |= {name for name, named in named_by_objects(peers).items() if len(named) == 1}
         if peer is not None and peer not in known:
-            near = suggestion(peer, filter(None, known))
-            raise NotFoundError(f"no peer is called {peer}{near}")
+            raise NotFoundError(unknown_name("peer", peer, known))

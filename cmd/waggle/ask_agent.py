@@ -6,7 +6,7 @@ import argparse
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from cells.api.agent_socket import SOCKET_ENV, default_path, default_socket
 from cells.api.client import AgentError, Client, at_socket
@@ -83,27 +83,40 @@ def client(args: argparse.Namespace) -> Client:
 T = TypeVar("T")
 
 
-UNKNOWN_PEER: Final = "no peer or instance of that name: {}"
+def unknown_peer(args: argparse.Namespace) -> str:
+    """Return the sentence about the peer or instance of the flags, which the agent does not have."""
+    return unknown_among(args.peer, args.instance, _peers(args))
 
 
-def unknown_peer(args: argparse.Namespace, name: str, sentence: str = UNKNOWN_PEER) -> str:
-    """Return a sentence about a peer or instance, with the nearest name that the agent has."""
-    peers: list[dict[str, Any]] = []
+def _peers(args: argparse.Namespace) -> list[dict[str, Any]]:
     with contextlib.suppress(AgentError):
-        peers = client(args).get("/v1/peers", {})["items"]
-    return unknown_among(name, peers, sentence)
+        items: list[dict[str, Any]] = client(args).get("/v1/peers", {})["items"]
+        return items
+    return []
 
 
 def unknown_among(
-    name: str, peers: Iterable[Mapping[str, Any]], sentence: str = UNKNOWN_PEER
+    peer: str | None, instance: str | None, peers: Iterable[Mapping[str, Any]]
 ) -> str:
-    """Return a sentence about a peer or instance, with the nearest name that these have."""
+    """Return the sentence about a peer or instance that is not among some, with the nearest name."""
+    from cells.hive import unknown_name
+
+    items = list(peers)
+    instances = {item["instance"] for item in items}
+    if instance is not None and (peer is None or instance not in instances):
+        return unknown_name("instance", instance, instances)
+    names = {item["name"] for item in items} | {item.get("address") for item in items}
+    return unknown_name("peer", peer or "", names)
+
+
+def nearest(args: argparse.Namespace, name: str) -> str:
+    """Return " (did you mean X?)" with a peer or instance of the agent, or an empty text."""
     from cells.hive import suggestion
 
     known: set[str] = set()
-    for item in peers:
+    for item in _peers(args):
         known |= {item["name"], item["instance"], item.get("address") or ""}
-    return sentence.format(name) + suggestion(name, filter(None, known))
+    return suggestion(name, filter(None, known))
 
 
 def of_cell(args: argparse.Namespace, request: Callable[[Client], T], off: str) -> T:

@@ -48,8 +48,8 @@ def live(
     except ask_agent.AgentError as error:
         output.fail(args, KIND, error.code, str(error))
         return EXIT_ERROR
-    if (name := args.peer or args.instance) and not first.sessions:
-        output.fail(args, KIND, "NotFound", ask_agent.unknown_peer(args, name))
+    if (args.peer or args.instance) and not first.sessions:
+        output.fail(args, KIND, "NotFound", ask_agent.unknown_peer(args))
         return EXIT_NOT_FOUND
     if args.output not in output.TABLES:
         output.dump(output.document(KIND, [first.item()]), args.output)

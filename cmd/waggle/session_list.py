@@ -27,9 +27,7 @@ def _show(args: argparse.Namespace) -> int:
     if args.output not in output.TABLES:
         is_missing = named and not answer["items"]
         if is_missing:
-            answer["errors"] = [
-                {"code": "NotFound", "message": ask_agent.unknown_peer(args, named)}
-            ]
+            answer["errors"] = [{"code": "NotFound", "message": ask_agent.unknown_peer(args)}]
         output.dump(answer, args.output)
         return output.EXIT_NOT_FOUND if is_missing else output.EXIT_OK
     if not answer["items"]:
@@ -47,7 +45,7 @@ def _show_fleet(args: argparse.Namespace, query: dict[str, str | None]) -> int:
     named = args.peer or args.instance
 
     def absent(nodes: Searched) -> str:
-        return ask_agent.unknown_among(named, nodes.peers())
+        return ask_agent.unknown_among(args.peer, args.instance, nodes.peers())
 
     def selects(item: dict[str, Any]) -> bool:
         is_peer = args.peer in (None, item["name"], item.get("address"))
@@ -71,7 +69,7 @@ def _explain_absence(args: argparse.Namespace, answer: dict[str, Any], named: st
     """Print why there are no peers, or none of a name; returns the exit status."""
     problems = answer.get("problems", [])
     if named:
-        text = ask_agent.unknown_peer(args, named)
+        text = ask_agent.unknown_peer(args)
     elif problems:
         text = "no peers, for the problems of the configuration:"
     elif args.server == "router":

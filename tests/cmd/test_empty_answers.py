@@ -22,7 +22,7 @@ EMPTY = {
     ("command", "status", "sentence"),
     [
         ("peers", 0, "no peers: no configuration selects this node"),
-        ("peers --peer tor", 4, "no peer or instance of that name: tor"),
+        ("peers --peer tor", 4, "no peer is called tor"),
         ("routes", 0, "no advertised routes: no route is selected"),
         ("routes received", 0, "no received routes: no session is Established"),
         ("routes available", 0, "no available routes: no route is selected"),

@@ -234,7 +234,7 @@ def test_a_peer_that_no_node_has_is_not_found_with_the_nearest_name_of_all_nodes
     cluster: Cluster, run: Run, answer: Answer
 ) -> None:
     cluster.problems.clear()
-    text = "no peer or instance of that name: tor-33 (did you mean tor-3?)"
+    text = "no peer is called tor-33 (did you mean tor-3?)"
     done, table, beside = run("peers", "--all-nodes", "--peer", "tor-33")
     assert (done, table, beside[0]) == (4, [], f"waggle peers: {text}")
     done, given = answer("peers", "--all-nodes", "--peer", "tor-33")
@@ -313,7 +313,7 @@ def test_with_nodes_without_an_answer_the_others_are_what_has_no_such_name(
 ) -> None:
     words = ("peers", "--all-nodes", "--peer", "tor-33")
     done, given = answer(*words)
-    text = "no peer or instance of that name: tor-33 (did you mean tor-3?)"
+    text = "no peer is called tor-33 (did you mean tor-3?)"
     assert (done, [error["code"] for error in given["errors"]]) == (
         3,
         ["AgentNotRunning", "NotFound"],
@@ -488,7 +488,7 @@ def test_without_asking_agents_the_sessions_are_those_of_the_status_objects(
     done, given = answer("peers", "--from-statuses", "--peer", "tor-44")
     assert (done, given["errors"][0]["message"]) == (
         4,
-        "no peer or instance of that name: tor-44 (did you mean tor-4?)",
+        "no peer is called tor-44 (did you mean tor-4?)",
     )
     done, given = answer("peers", "--from-statuses", "--node", "far")
     assert [item["node"] for item in given["items"]] == ["far", "far"]

@@ -28,6 +28,7 @@ OF_FLAGS = {
     "cells.hive.errors",
     "cells.hive.health",
     "cells.hive.option_loading",
+    "cells.hive.unknown_name",
     "cells.operator.cells",
     "cells.options",
     "cells.safe_text",

@@ -186,11 +186,11 @@ def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str
     assert main(["peers", "--peer", "tor-9", "--socket", str(path)]) == 4
     captured = capsys.readouterr()
     assert captured.out == ""
-    text = "waggle peers: no peer or instance of that name: tor-9 (did you mean tor-2?)\n"
+    text = "waggle peers: no peer is called tor-9 (did you mean tor-2?)\n"
     assert captured.err == text
     for form in ("json", "yaml", "jsonl"):
         assert main(["peers", "--peer", "tor-9", "--socket", str(path), "-o", form]) == 4
-        assert "no peer or instance of that name: tor-9" in capsys.readouterr().out
+        assert "no peer is called tor-9" in capsys.readouterr().out
     assert main(["peers", "--peer", "tor-9", "--socket", str(path), "-o", "json"]) == 4
     answer = json.loads(capsys.readouterr().out)
     assert answer["items"] == []

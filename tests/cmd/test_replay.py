@@ -150,7 +150,7 @@ def test_an_unknown_peer_exits_4_with_the_nearest_name(
     recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert replay(recording, "--peer", "othr") == 4
-    sentence = "no peer or instance of that name: othr (did you mean other?)"
+    sentence = "no peer is called othr (did you mean other?)"
     assert f"waggle replay: {sentence}\n" in capsys.readouterr().err
 
 

@@ -200,7 +200,7 @@ def test_an_unknown_peer_ends_it_with_the_nearest_name(
         assert main(words) == output.EXIT_NOT_FOUND
     printed = capsys.readouterr()
     assert printed.out == ""
-    sentence = "no peer or instance of that name: tor-2 (did you mean tor-1?)"
+    sentence = "no peer is called tor-2 (did you mean tor-1?)"
     assert printed.err == f"waggle top: {sentence}\n"
 
 

@@ -78,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
         return output.EXIT_ERROR
     items, named = answer["items"], args.peer or args.instance
     items.sort(key=lambda item: output.peer_order({**item, "name": item["peer"]}))
-    missing = ask_agent.unknown_peer(args, named, MISSING) if named and not items else ""
+    missing = ""
+    if named and not items:
+        missing = MISSING.format(named) + ask_agent.nearest(args, named)
     if args.output not in output.TABLES:
         if missing:
             answer["errors"] = [{"code": "NotFound", "message": missing}]

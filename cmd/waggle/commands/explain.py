@@ -398,7 +398,7 @@ def _chosen(
 
     Raises `NothingFoundError` where none is.
     """
-    from cells.hive.option_loading import suggestion
+    from cells.hive.unknown_name import suggestion
     from reconcilers.intent.explain import NothingFoundError
     from reconcilers.intent.peer_names import chosen_peer
 

@@ -15,7 +15,7 @@ import msgspec
 
 from cells.api.pod_transport import ClusterLoop
 from cells.api.transport import AgentError
-from cells.hive import suggestion
+from cells.hive import unknown_name
 from cells.serve.items import explain_item
 from reconcilers.compile_manifests import CompiledManifests, kinds_of, unknown_node
 from reconcilers.dialect import Dialect, explained_kinds
@@ -304,13 +304,11 @@ def _unknown(rows: Iterable[Peer], peer: str | None, instance: str | None) -> li
     """Return the error for a peer or instance that a node does not have; none without its name."""
     known = list(rows)
     if instance is not None and (peer is None or all(row.instance != instance for row in known)):
-        near = suggestion(instance, {row.instance for row in known})
-        return [_missing(f"no instance is called {instance}{near}")]
+        return [_missing(unknown_name("instance", instance, {row.instance for row in known}))]
     if peer is None:
         return []
     names = {row.name for row in known} | {row.address or "" for row in known}
-    near = suggestion(peer, filter(None, names | named_by_objects(known).keys()))
-    return [_missing(f"no peer is called {peer}{near}")]
+    return [_missing(unknown_name("peer", peer, names | named_by_objects(known).keys()))]
 
 
 def _rows(compiled: CompiledManifests) -> dict[tuple[str, str], Peer]:

@@ -75,10 +75,12 @@ class Searched(NamedTuple):
 
     def unknown_peer(self, peer: str | None, instance: str | None) -> str | None:
         """Return the sentence where a peer or instance is what each node does not have."""
-        for what, name in (("instance", instance), ("peer", peer)):
-            sentence = f"no {what} is called {name}"
-            if self.missing and all(text.startswith(sentence) for text in self.missing):
-                return unknown_among(name or "", self.peers(), f"no {what} is called {{}}")
+        for one_peer, one_instance in ((None, instance), (peer, None)):
+            if not self.missing or (one_peer is None and one_instance is None):
+                continue
+            sentence = unknown_among(one_peer, one_instance, ())
+            if all(text.startswith(sentence) for text in self.missing):
+                return unknown_among(one_peer, one_instance, self.peers())
         return None
 
 

@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
         items = [item for item in items if _peer_of(item) in names]
     is_missing = args.peer is not None and not items
     if is_missing and args.output in output.TABLES and not _is_known(player.engine, args.peer):
-        output.complain("waggle replay", unknown_among(args.peer, _peers(player)))
+        output.complain("waggle replay", unknown_among(args.peer, None, _peers(player)))
     else:
         _print(items, player, args)
     _report(player, args)

@@ -15,7 +15,7 @@ import msgspec
 
 from cells.api.model import BfdItem, PrefixChangeItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, NotFoundError
-from cells.hive import suggestion
+from cells.hive import unknown_name
 from cells.serve.api_socket import ApiSocket
 from cells.serve.bfd import bfd_resource
 from cells.serve.clear import ClearPeers, clear_action
@@ -106,8 +106,7 @@ class _Names(NamedTuple):
 
     def check(self, peer: str | None, instance: str | None) -> None:
         if not self.routing.sessions(peer, instance):
-            near = suggestion(peer or "", self.routing.names())
-            raise NotFoundError(f"no peer is called {peer}{near}")
+            raise NotFoundError(unknown_name("peer", peer or "", self.routing.names()))
 
     def chosen(self, peer: str | None, instance: str | None) -> Chosen:
         return self.routing.chosen(peer, instance)
