@@ -19,6 +19,7 @@ from cells.lean_imports import import_lean
 from cells.operator.cells import operator_cells
 from cells.safe_text import escape
 from waggle.dialects import DIALECTS
+from waggle.output import add_format_flag
 
 CELLS = agent_cells(*DIALECTS)
 
@@ -33,9 +34,9 @@ DESCRIPTION = """\
 Run the BGP control plane of a Kubernetes node: compile the objects of the cluster to peers and
 routes, and advertise these with BGP.
 
-  waggle-agent                run the agent
-  waggle-agent cells [--dot]  print its cells and their state
-  waggle-agent reconcilers    print its reconcilers in order, and their state
+  waggle-agent                            run the agent
+  waggle-agent cells [--dot | -o FORMAT]  print its cells and their state
+  waggle-agent reconcilers [-o FORMAT]    print its reconcilers in order, and their state
 """
 EPILOG = """\
 Every option is a flag, an environment variable (in brackets) and a key of the configuration file. A
@@ -67,9 +68,10 @@ def main(
         from waggle_agent import program
 
         if args.command == "cells":
-            return _quietly_cut(lambda: program.print_cells(cells, settings, as_dot=args.dot))
+            form = "dot" if args.dot else args.output
+            return _quietly_cut(lambda: program.print_cells(cells, settings, form))
         if args.command == "reconcilers":
-            return _quietly_cut(lambda: program.print_reconcilers(cells, settings))
+            return _quietly_cut(lambda: program.print_reconcilers(cells, settings, args.output))
         hive = Hive(cells, settings)
     except HiveError as error:
         _complain(error)
@@ -112,6 +114,7 @@ def _parser(cells: Sequence[Cell]) -> Parser:
         help="run (the default), cells or reconcilers",
     )
     parser.add_argument("--dot", action="store_true", help="with cells: print Graphviz")
+    add_format_flag(parser, ("text", "json", "jsonl", "yaml"), "text")
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help=f"read options from this YAML [{CONFIG_ENV}]"
     )

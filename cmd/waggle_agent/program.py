@@ -30,6 +30,7 @@ from speaker.server import (
     postpone_collections,
     settle_memory,
 )
+from waggle import output
 from waggle_agent.reload import Reload
 
 T = TypeVar("T")
@@ -51,23 +52,31 @@ def run(hive: Hive, read: Callable[[], Settings]) -> None:
         abandon_memory()
 
 
-def print_cells(cells: Sequence[Cell], settings: Settings, *, as_dot: bool) -> None:
-    """Print the tree or the graph of the cells, with the health of an agent that runs."""
-    if as_dot:
+def print_cells(cells: Sequence[Cell], settings: Settings, form: str) -> None:
+    """Print the tree of the cells with the health of an agent that runs, a document, or the graph."""
+    if form == "dot":
         print(dot(views(cells, settings)))
         return
     # Builds the cells to report errors of the start, without starting them.
     Hive(cells, settings)
     declared = views(cells, settings)
     running = _running(settings, "/v1/cells", CellView)
-    print(tree(declared if running is None else with_wiring(running, declared)))
+    shown = declared if running is None else with_wiring(running, declared)
+    if output.is_document(form):
+        output.dump(output.document("CellList", msgspec.to_builtins(shown)), form)
+    else:
+        print(tree(shown))
 
 
-def print_reconcilers(cells: Sequence[Cell], settings: Settings) -> None:
+def print_reconcilers(cells: Sequence[Cell], settings: Settings, form: str) -> None:
     """Print the reconcilers in their order, with the state of an agent that runs."""
     runner = Hive(cells, settings).get(Runner)
     known = _running(settings, "/v1/reconcilers", ReconcilerItem)
-    print(lines(known or map(reconciler_item, runner.reports())))
+    items = known or [reconciler_item(report) for report in runner.reports()]
+    if output.is_document(form):
+        output.dump(output.document("ReconcilerList", msgspec.to_builtins(items)), form)
+    else:
+        print(lines(items))
 
 
 def _running(settings: Settings, path: str, kind: type[T]) -> list[T] | None:

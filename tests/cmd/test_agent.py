@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 from msgspec.structs import replace
 
 from cells.api.model import ReconcilerItem
@@ -198,6 +200,26 @@ def test_reconcilers_are_printed_in_their_order(
         "40 peer: has not run",
     ]
     assert "needs instances, peers, secrets, bfd-sessions (tables), speaker (target)" in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "first"),
+    [("cells", "CellList", "logging"), ("reconcilers", "ReconcilerList", "instance")],
+)
+def test_cells_and_reconcilers_are_printed_as_documents(
+    command: str, kind: str, first: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [command, "--api-socket", str(tmp_path / "none"), "-o"]
+    assert main([*words, "json"], {}) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["kind"], document["items"][0]["name"]) == (kind, first)
+    assert main([*words, "yaml"], {}) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["items"] == document["items"]
+    assert main([*words, "jsonl"], {}) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line) for line in lines] == document["items"]
+    assert main([*words, "jsonpath={.items[0].name}"], {}) == 0
+    assert capsys.readouterr().out == first
 
 
 @pytest.mark.parametrize("program", ["waggle_agent", "waggle_operator"])
