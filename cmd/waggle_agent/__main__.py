@@ -12,6 +12,7 @@ from typing import Any
 from cells.agent import agent_cells
 from cells.arguments import Parser, open_standard_streams
 from cells.dialects.cell import DialectCell
+from cells.hangup import note_hangups
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
 from cells.hive.option_loading import CONFIG_ENV
@@ -59,6 +60,8 @@ def main(
     gc.set_threshold(200_000, 20, 50)
     open_standard_streams()
     args = _parser(cells).parse_args(argv)
+    # Before the imports of an agent, which take a while.
+    hung_up = note_hangups() if args.command == "run" else None
     environment = os.environ if env is None else env
     try:
         settings = _settings(cells, vars(args), environment)
@@ -77,7 +80,7 @@ def main(
         _complain(error)
         return EXIT_USAGE
     try:
-        program.run(hive, lambda: _settings(cells, vars(args), environment))
+        program.run(hive, lambda: _settings(cells, vars(args), environment), hung_up)
     except Exception as error:  # noqa: BLE001 - reported as one sentence and an exit status
         _complain(error)
         return EXIT_ERROR

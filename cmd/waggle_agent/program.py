@@ -41,13 +41,15 @@ POSTPONED_COLLECTIONS_SECONDS: Final = 30.0
 log = structlog.get_logger("waggle.agent")
 
 
-def run(hive: Hive, read: Callable[[], Settings]) -> None:
+def run(
+    hive: Hive, read: Callable[[], Settings], hung_up: Callable[[], bool] | None = None
+) -> None:
     """Run the agent until SIGTERM or SIGINT; raises what makes it fail.
 
-    ``read`` reads the settings again, at SIGHUP.
+    ``read`` reads the settings again, at SIGHUP. ``hung_up``: see `cells.hangup`.
     """
     try:
-        uvloop.run(_run(hive, read))
+        uvloop.run(_run(hive, read, hung_up))
     finally:
         abandon_memory()
 
@@ -90,13 +92,17 @@ def _running(settings: Settings, path: str, kind: type[T]) -> list[T] | None:
     return [msgspec.convert(item, kind) for item in answer["items"]]
 
 
-async def _run(hive: Hive, read: Callable[[], Settings]) -> None:
+async def _run(
+    hive: Hive, read: Callable[[], Settings], hung_up: Callable[[], bool] | None
+) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_unhandled)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, hive.shutdown)
     reload = Reload(hive, read)
     loop.add_signal_handler(signal.SIGHUP, reload.request)
+    if hung_up is not None and hung_up():
+        reload.request()
     if not hive.settings.enabled["logging"]:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
     bound_collections()

@@ -24,6 +24,7 @@ OF_FLAGS = {
     "cells.arguments",
     "cells.declarations",
     "cells.dialects.cell",
+    "cells.hangup",
     "cells.hive.cell",
     "cells.hive.errors",
     "cells.hive.health",

@@ -254,9 +254,13 @@ def _add_attributes(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the router or perform the action; returns the exit status."""
-    from waggle.router_config import ConfigError, load
+    from cells.hangup import note_hangups
 
     action = args.action or "run"
+    # Before the imports of a router, which take a while.
+    hung_up = note_hangups() if action == "run" else None
+    from waggle.router_config import ConfigError, load
+
     if action == "check":
         file = args.file or args.config
         return _usage("FILE is missing", action) if file is None else _check(file, args)
@@ -276,6 +280,7 @@ def run(args: argparse.Namespace) -> int:
             record=args.record,
             record_limit=args.record_limit * 1024 * 1024,
             log_format=args.log_format,
+            hung_up=hung_up,
         )
     if args.socket is None and config is not None and config.api_socket is not None:
         args.socket = Path(config.api_socket)

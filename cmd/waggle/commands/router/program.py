@@ -49,12 +49,14 @@ def main(
     record: Path | None,
     record_limit: int,
     log_format: str,
+    hung_up: Callable[[], bool] | None = None,
 ) -> int:
     """Run until SIGTERM or SIGINT, and reload the file at SIGHUP; the exit status.
 
     ``config`` is what the file at ``path`` contains.
     ``restarted``: the neighbours retain the routes of a predecessor (RFC 4724). ``record`` and its
-    limit in octets: see `speaker.server.Speaker`. ``log_format``: see `RouterLog`.
+    limit in octets: see `speaker.server.Speaker`. ``log_format``: see `RouterLog`. ``hung_up``: see
+    `cells.hangup`.
     """
     log = RouterLog(log_format)
     events = Events(config, MemoryRelease(), log)
@@ -62,7 +64,7 @@ def main(
         on_event=events, restarting=restarted, record=record, record_limit=record_limit
     )
     try:
-        return uvloop.run(_logged(log, _main(path, config, speaker, events)))
+        return uvloop.run(_logged(log, _main(path, config, speaker, events, hung_up)))
     finally:
         abandon_memory()
 
@@ -170,13 +172,21 @@ async def _logged(log: RouterLog, running: Coroutine[Any, Any, int]) -> int:
         await log.stop()
 
 
-async def _main(path: Path, config: Config, speaker: Speaker, events: Events) -> int:
+async def _main(
+    path: Path,
+    config: Config,
+    speaker: Speaker,
+    events: Events,
+    hung_up: Callable[[], bool] | None,
+) -> int:
     stopped = asyncio.Event()
     hangup = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, hangup.set)
+    if hung_up is not None and hung_up():
+        hangup.set()
     bfd = NeighborBfd(speaker, events)
     kernel = _kernel(speaker, config, events)
     api = _api(config, speaker, bfd, kernel)
