@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import gzip
 import http.client
-import os
 import re
 import socket
 import ssl
@@ -28,7 +28,9 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.util.re import parse_env_headers
 
+from cells.observability.otlp_environment import named_pipe, setting
 from cells.version import version
+from resources.given_file import NAMED_PIPE
 
 log = structlog.get_logger("waggle.telemetry")
 
@@ -56,7 +58,7 @@ class OtlpHttpExporter(SpanExporter):
         self._parts = parts
         self._target = f"{parts.path}?{parts.query}" if parts.query else parts.path
         self._timeout = timeout
-        compression = (_setting("COMPRESSION") or "none").strip().lower()
+        compression = (setting("COMPRESSION") or "none").strip().lower()
         self._compress = _COMPRESSIONS.get(compression)
         self._headers = {
             "content-type": "application/x-protobuf",
@@ -116,10 +118,12 @@ class OtlpHttpExporter(SpanExporter):
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=seconds)
+        if found := named_pipe():
+            raise OSError(errno.ENXIO, NAMED_PIPE, found[1])
         # Read for each connection: certificates are renewed.
-        context = ssl.create_default_context(cafile=_setting("CERTIFICATE"))
-        if certificate := _setting("CLIENT_CERTIFICATE"):
-            context.load_cert_chain(certificate, _setting("CLIENT_KEY"))
+        context = ssl.create_default_context(cafile=setting("CERTIFICATE"))
+        if certificate := setting("CLIENT_CERTIFICATE"):
+            context.load_cert_chain(certificate, setting("CLIENT_KEY"))
         return http.client.HTTPSConnection(host, port, timeout=seconds, context=context)
 
     def _close(self) -> None:
@@ -167,7 +171,7 @@ def _ended_after(sock: socket.socket, seconds: float) -> Iterator[None]:
 def _of_environment() -> dict[str, str]:
     """Return the headers of the environment; the log names headers that HTTP does not permit."""
     headers = {}
-    for name, value in parse_env_headers(_setting("HEADERS") or "", liberal=True).items():
+    for name, value in parse_env_headers(setting("HEADERS") or "", liberal=True).items():
         if _FIELD_VALUE.fullmatch(value):
             headers[name] = value
         else:
@@ -177,14 +181,6 @@ def _of_environment() -> dict[str, str]:
                 header=name,
             )
     return headers
-
-
-def _setting(name: str) -> str | None:
-    """Return the value of one of OpenTelemetry's environment variables, None without one."""
-    for prefix in ("OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"):
-        if value := os.environ.get(prefix + name):
-            return value
-    return None
 
 
 def _authorization(parts: SplitResult) -> dict[str, str]:

@@ -20,9 +20,11 @@ from opentelemetry import trace
 from cells.hive import Group, Health, Late, SettingError, Wiring, provide
 from cells.hive.lifecycle import Lifecycle
 from cells.observability.metrics import MetricsCollector
+from cells.observability.otlp_environment import named_pipe
 from cells.observability.process_attributes import ProcessAttributes, UnsampledSpans
 from cells.observability.span_counts import LossReport, SpanCounts
 from cells.options import TelemetryOptions
+from resources.given_file import NAMED_PIPE
 from resources.trace_sampling import ROOTS
 
 if TYPE_CHECKING:
@@ -71,6 +73,9 @@ class Telemetry:
         unsampled: Late[Group[UnsampledSpans]],
     ) -> None:
         self._url = traces_url(options.otlp_endpoint or "")
+        if found := named_pipe():
+            variable, path = found
+            raise SettingError("", variable, f"cannot be used: {path}: {NAMED_PIPE}")
         self._shown = without_credentials(self._url)
         self._options = options
         self._health = health

@@ -12,7 +12,7 @@ import binascii
 import contextlib
 import os
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -227,7 +227,7 @@ class Connection:
             if self._access.in_cluster:
                 config.load_incluster_config(client_configuration=settings)
             else:
-                _readable(self._access.kubeconfig)
+                await asyncio.to_thread(_readable, self._access.kubeconfig)
                 try:
                     await config.load_kube_config(
                         config_file=self._access.kubeconfig,
@@ -310,19 +310,57 @@ def _replace_session(rest_client: Any) -> None:  # noqa: ANN401  the library's R
     theirs.detach()
 
 
+FILES_OF_KUBECONFIG: Final = frozenset(
+    {
+        "certificate-authority",
+        "client-certificate",
+        "client-key",
+        "idp-certificate-authority",
+        "tokenFile",
+    }
+)
+"""The members with the path of a file."""
+
+
 def _readable(kubeconfig: str) -> None:
     """Raise `OSError` if there is no file, and `_UnusableError` for an empty one.
 
-    The library's own errors name neither.
+    The library's own errors name neither. It would wait for the writer of a named pipe, and of another
+    one that the kubeconfig names.
     """
-    for path in kubeconfig.split(os.pathsep):
-        if path:
-            if is_named_pipe(Path(path).expanduser()):
-                raise _UnusableError(NAMED_PIPE)
-            with Path(path).expanduser().open("rb") as file:
-                if not file.read(MAX_KUBECONFIG).strip():
-                    raise _UnusableError("it is empty")
-                return
+    paths = [Path(path).expanduser() for path in kubeconfig.split(os.pathsep) if path]
+    for number, path in enumerate(paths):
+        if is_named_pipe(path):
+            raise _UnusableError(NAMED_PIPE)
+        if number and not path.exists():
+            continue
+        with path.open("rb") as file:
+            content = file.read(MAX_KUBECONFIG)
+        if not number and not content.strip():
+            raise _UnusableError("it is empty")
+        for field, named in _files_of(content):
+            # As the library reads it: from the directory of the kubeconfig.
+            if is_named_pipe(path.parent / named):
+                raise _UnusableError(f"{field}: {path.parent / named}: {NAMED_PIPE}")
+
+
+def _files_of(content: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the files that a kubeconfig names, by member; none of what is no kubeconfig."""
+    import yaml  # the library reads it, too
+
+    try:
+        waiting: list[Any] = [yaml.safe_load(content)]
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+            for field in FILES_OF_KUBECONFIG & value.keys():
+                if isinstance(value[field], str):
+                    yield field, value[field]
 
 
 class _UnusableError(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import gzip
+import os
 import socket
 import ssl
 import threading
@@ -21,7 +22,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExportResult
 from structlog.testing import capture_logs
 
-from cells.observability import otlp_http
+from cells.observability import otlp_environment, otlp_http
 from cells.observability.otlp_http import OtlpHttpExporter
 from tests.support.certificates import authority_and_server
 
@@ -256,3 +257,22 @@ def test_the_certificate_of_the_collector_is_checked_by_that_of_the_environment(
         assert sending.export([span()]) is SUCCESS
         sending.shutdown()
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("name", ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"])
+def test_a_certificate_that_is_a_named_pipe_is_not_waited_for(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenSSL would wait for its writer."""
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", str(tmp_path / "c"))
+    monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{name}", str(path))
+    assert otlp_environment.named_pipe() == (f"OTEL_EXPORTER_OTLP_{name}", str(path))
+    with collector(200) as server:
+        sending = exporter(server, scheme="https")
+        sending.shutdown()
+        assert sending.export([span()]) is FAILURE
+    # The variable for traces alone precedes it.
+    monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_TRACES_{name}", str(tmp_path / "none"))
+    assert otlp_environment.named_pipe() is None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 from collections.abc import Iterator, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,6 +67,17 @@ def test_credentials_of_a_wrong_endpoint_are_not_shown(wrong: str) -> None:
     with pytest.raises(SettingError) as error:
         traces_url(wrong)
     assert "s3cret" not in str(error.value)
+
+
+def test_a_certificate_that_is_a_named_pipe_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(path))
+    wrong = f"OTEL_EXPORTER_OTLP_CERTIFICATE: cannot be used: {path}: it is a named pipe"
+    with pytest.raises(SettingError, match=wrong):
+        build("https://c")
 
 
 AGENT = ProcessAttributes(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import json
 import os
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -134,6 +136,45 @@ def test_a_kubeconfig_that_is_a_named_pipe_is_refused(tmp_path: Path) -> None:
             await connection.close()
 
     with pytest.raises(Unconfigured, match="it is a named pipe, whose writer may never come"):
+        asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "field"),
+    [
+        ({"certificate-authority": "fifo"}, {}, "certificate-authority"),
+        ({}, {"client-certificate": "fifo", "client-key": "key"}, "client-certificate"),
+        ({}, {"client-certificate": "key", "client-key": "fifo"}, "client-key"),
+        ({}, {"tokenFile": "fifo"}, "tokenFile"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("is_second", [False, True])
+def test_a_named_pipe_in_a_kubeconfig_is_refused(
+    cluster: dict[str, str], user: dict[str, str], field: str, tmp_path: Path, *, is_second: bool
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "key").write_text("")
+    path, first = tmp_path / "kubeconfig", tmp_path / "first"
+    first.write_text("apiVersion: v1\nkind: Config\n")
+    content = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:1", **cluster}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    path.write_text(json.dumps(content))
+    given = f"{first}{os.pathsep}{path}" if is_second else str(path)
+
+    async def scenario() -> None:
+        connection = Connection(Access(given))
+        try:
+            await asyncio.wait_for(_ask(connection, 1.0), 10)
+        finally:
+            await connection.close()
+
+    wrong = f"{field}: {tmp_path / 'fifo'}: it is a named pipe, whose writer may never come"
+    with pytest.raises(Unconfigured, match=re.escape(wrong)):
         asyncio.run(scenario())
 
 
