@@ -12,6 +12,7 @@ from cells.safe_text import escape
 from reconcilers.dialect import Answer, Ask, Command, CommandError
 from reconcilers.dialect_entry import Subcommand
 from waggle import ask_agent, output
+from waggle.format_flag import add_format_flag
 
 FORMATS: Final = ("table", "json", "yaml")
 STATUSES: Final = {"NotFound": output.EXIT_NOT_FOUND, "BadRequest": output.EXIT_USAGE}
@@ -38,7 +39,7 @@ def add_parser(
     )
     command.add_flags(parser)
     native = (command.native_format,) if command.native_format else ()
-    output.add_format_flag(parser, (*FORMATS, *native), FORMATS[0])
+    add_format_flag(parser, (*FORMATS, *native), FORMATS[0])
     ask_agent.add_socket_flag(parser)
 
     def run(args: argparse.Namespace) -> int:

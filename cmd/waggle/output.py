@@ -21,6 +21,7 @@ from itertools import chain, islice
 from typing import Any, TextIO
 
 from cells.safe_text import escape
+from waggle.format_flag import JSONPATH, add_format_flag
 from waggle.tables import NONE, Column, Layout, fitted, plain, styled, text_width, wrap
 
 EXIT_OK = 0
@@ -39,35 +40,11 @@ WATCH_ENDS = "interrupted: the end of --watch"
 
 API_VERSION = "cli.waggle/v1"
 FORMATS = ("table", "wide", "json", "jsonl", "yaml")
-JSONPATH = "jsonpath="
-"""Before the template of a format that `waggle.jsonpath` renders."""
 TABLES = ("table", "wide")
 DOCUMENTS = ("json", "jsonl", "yaml")
 COLORS = ("auto", "always", "never")
 GROUP_ROWS = 500
 """Rows of a table that are printed together, with one width for each column: some screenfuls."""
-
-
-class Formats(tuple[str, ...]):
-    """The values of ``--output``: these, and templates."""
-
-    __slots__ = ()
-
-    def __contains__(self, text: object) -> bool:
-        """Return whether it is one of them, or a template."""
-        return super().__contains__(text) or (isinstance(text, str) and text.startswith(JSONPATH))
-
-
-def read_format(text: str) -> str:
-    """Check a value of ``--output``, for argparse. Raises ArgumentTypeError for a template."""
-    if text.startswith(JSONPATH):
-        from waggle.jsonpath import InvalidTemplate, Template
-
-        try:
-            Template(text.removeprefix(JSONPATH))
-        except InvalidTemplate as error:
-            raise argparse.ArgumentTypeError(f"jsonpath: {error}") from None
-    return text
 
 
 def use_color(choice: str, stream: TextIO, environ: dict[str, str] | None = None) -> bool:
@@ -184,21 +161,6 @@ def add_output_flags(
         parser.add_argument(
             "--no-pager", dest="pager", action="store_false", help="on a terminal: no pager"
         )
-
-
-def add_format_flag(parser: argparse.ArgumentParser, formats: Sequence[str], default: str) -> None:
-    """Add ``-o`` alone."""
-    parser.set_defaults(has_wide="wide" in formats)
-    names = (f"{name} (all columns)" if name == "wide" else name for name in formats)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=read_format,
-        choices=Formats((*formats, JSONPATH)),
-        default=default,
-        metavar="FORMAT",
-        help=f"{', '.join(names)}, or jsonpath=TEMPLATE as of kubectl (default: %(default)s)",
-    )
 
 
 def is_template(form: str) -> bool:

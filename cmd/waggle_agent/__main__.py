@@ -20,7 +20,7 @@ from cells.lean_imports import import_lean
 from cells.operator.cells import operator_cells
 from cells.safe_text import escape
 from waggle.dialects import DIALECTS
-from waggle.output import add_format_flag
+from waggle.format_flag import add_format_flag
 
 CELLS = agent_cells(*DIALECTS)
 

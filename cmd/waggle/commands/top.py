@@ -7,6 +7,7 @@ from typing import Any
 
 from cells.arguments import positive, positive_seconds
 from waggle import ask_agent, output
+from waggle.format_flag import add_format_flag
 from waggle.live import INTERVAL_SECONDS, live
 from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, NO_AGENT
 
@@ -41,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     ask_agent.add_socket_flag(parser)
     parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
-    output.add_format_flag(parser, ("table", "json", "yaml"), "table")
+    add_format_flag(parser, ("table", "json", "yaml"), "table")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cells.api.agent_socket import SOCKET_ENV
 from cells.arguments import positive_seconds
-from waggle import output
+from waggle.format_flag import add_format_flag
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
 
 NAME = "demo"
@@ -84,7 +84,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="FILE",
         help="with --once or --detach: write the tables as an SVG picture",
     )
-    output.add_format_flag(parser, ("table", "json", "jsonl", "yaml"), "table")
+    add_format_flag(parser, ("table", "json", "jsonl", "yaml"), "table")
 
 
 def run(args: argparse.Namespace) -> int:

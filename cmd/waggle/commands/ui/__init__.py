@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from waggle import ask_agent, output
 from waggle.fleet.flags import add_fleet_flags, asks_cluster, usage_error
+from waggle.format_flag import add_format_flag
 
 KIND: Final = "PageAddressList"
 
@@ -36,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--open", action="store_true", help="open the page in the browser, too")
     ask_agent.add_socket_flag(parser)
     add_fleet_flags(parser)
-    output.add_format_flag(parser, ("table", "json", "jsonl", "yaml"), "table")
+    add_format_flag(parser, ("table", "json", "jsonl", "yaml"), "table")
 
 
 def _port(text: str) -> int:
