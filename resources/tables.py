@@ -66,7 +66,7 @@ class Tables:
 
     def in_namespace(self, txn: ReadTxn, kind: Kind[T], namespace: str) -> Iterator[T]:
         """Iterate over the rows of a kind's table in a namespace, in the order of their names."""
-        return self.of(kind).prefix(txn, KEY, (namespace,))
+        return self._by_kind[kind.name].prefix(txn, KEY, (namespace,))
 
     def is_of_tenant(self, problem: SourceProblem) -> bool:
         """True if the tables' problem is of an object that users of a namespace stored.

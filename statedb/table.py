@@ -128,14 +128,15 @@ class Table(Generic[T]):
         path = as_path(key)
         position = self._position(index)
         whole = len(path) == state.arities[position]
-        return self._below(state, position, path) if whole else iter(())
+        return self._below(state, position, path) if whole and state.size else iter(())
 
     def prefix(self, txn: ReadTxn, index: str, prefix: Key) -> Iterator[T]:
         """Iterate over the rows whose key in an index starts with components.
 
         Raises `UnknownIndex`.
         """
-        return self._below(txn.state(self), self._position(index), as_path(prefix))
+        state, position = txn.state(self), self._position(index)
+        return self._below(state, position, as_path(prefix)) if state.size else iter(())
 
     def _position(self, index: str) -> int:
         """Return the position of an index in the arities: 0 is the primary one."""
@@ -146,12 +147,14 @@ class Table(Generic[T]):
 
     def _below(self, state: TableState, position: int, path: Path) -> Iterator[T]:
         depth = state.arities[position] - len(path)
-        if position == 0:
-            tree = tree_get(state.primary, path)
-            if tree is not None and state.size:
-                for change in leaves(tree, depth):
-                    yield change.row
-            return
+        if position:
+            return self._of_index(state, position, path, depth)
+        tree = tree_get(state.primary, path)
+        if tree is None:
+            return iter(())
+        return map(_row, tree.values() if depth == 1 else leaves(tree, depth))
+
+    def _of_index(self, state: TableState, position: int, path: Path, depth: int) -> Iterator[T]:
         tree = tree_get(state.indexes[position - 1], path)
         if tree is None or not state.arities[position]:
             return
