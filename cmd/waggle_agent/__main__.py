@@ -37,7 +37,7 @@ routes, and advertise these with BGP.
 
   waggle-agent                            run the agent
   waggle-agent cells [--dot | -o FORMAT]  print its cells and their state
-  waggle-agent reconcilers [-o FORMAT]    print its reconcilers in order, and their state
+  waggle-agent reconcilers [-o FORMAT]    print its reconcilers, and their state
 """
 EPILOG = """\
 Every option is a flag, an environment variable (in brackets) and a key of the configuration file. A
