@@ -118,8 +118,8 @@ class OtlpHttpExporter(SpanExporter):
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=seconds)
-        if found := named_pipe():
-            raise OSError(errno.ENXIO, NAMED_PIPE, found[1])
+        if pipe := named_pipe():
+            raise OSError(errno.ENXIO, NAMED_PIPE, pipe[1])
         # Read for each connection: certificates are renewed.
         context = ssl.create_default_context(cafile=setting("CERTIFICATE"))
         if certificate := setting("CLIENT_CERTIFICATE"):

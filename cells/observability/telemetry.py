@@ -73,8 +73,8 @@ class Telemetry:
         unsampled: Late[Group[UnsampledSpans]],
     ) -> None:
         self._url = traces_url(options.otlp_endpoint or "")
-        if found := named_pipe():
-            variable, path = found
+        if pipe := named_pipe():
+            variable, path = pipe
             raise SettingError("", variable, f"cannot be used: {path}: {NAMED_PIPE}")
         self._shown = without_credentials(self._url)
         self._options = options

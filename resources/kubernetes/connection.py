@@ -325,8 +325,8 @@ FILES_OF_KUBECONFIG: Final = frozenset(
 def _readable(kubeconfig: str) -> None:
     """Raise `OSError` if there is no file, and `_UnusableError` for an empty one.
 
-    The library's own errors name neither. It would wait for the writer of a named pipe, and of another
-    one that the kubeconfig names.
+    The library's own errors name neither. It would wait for the writer of a named pipe, as which
+    a kubeconfig or a file of its members may be given.
     """
     paths = [Path(path).expanduser() for path in kubeconfig.split(os.pathsep) if path]
     for number, path in enumerate(paths):
