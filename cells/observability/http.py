@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import hmac
-import os
 from pathlib import Path
 
 import structlog
@@ -26,7 +25,7 @@ from cells.hive import (
 )
 from cells.hive.lifecycle import Lifecycle
 from cells.observability.http_connections import Connections, Handler, close_server
-from cells.observability.listen_address import is_loopback, parse_address
+from cells.observability.listen_address import cannot_listen, is_loopback, parse_address
 from cells.observability.metrics import Metrics
 from cells.observability.token_file import TokenFile
 from cells.options import HttpOptions
@@ -85,9 +84,8 @@ class HttpServer:
             self._server = await loop.create_server(new, self._host, self._port)
         except OSError as error:
             await runner.cleanup()
-            where = f"{self._host}:{self._port}"
-            why = os.strerror(error.errno) if error.errno else str(error)
-            raise StartError(f"--http-address: cannot listen on {where}: {why.lower()}") from error
+            text = cannot_listen(self._host, self._port, error)
+            raise StartError(f"--http-address: {text}") from error
         self._runner = runner
         self._host, self._port = self._server.sockets[0].getsockname()[:2]
         self._report()

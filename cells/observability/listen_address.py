@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 
 from cells.hive import SettingError
 from resources.decimal_numbers import decimal_number
@@ -17,6 +18,14 @@ def parse_address(text: str, flag: str = "--http-address") -> tuple[str, int]:
     if number is None or (":" in host) != ("[" in text):
         raise SettingError("", flag, f"is not [HOST:]PORT: {shortened(text)}")
     return host, number
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> str:
+    """Return the sentence for an address at which nothing can listen, with the reason."""
+    # asyncio's error has the address and a sentence of its own; that of a name has no error number.
+    known = error.errno is not None and error.errno > 0
+    why = os.strerror(error.errno or 0) if known else error.strerror or str(error)
+    return f"cannot listen on {host}:{port}: {why[:1].lower()}{why[1:]}"
 
 
 def is_loopback(address: str) -> bool:

@@ -6,7 +6,6 @@ The same answers as on the socket, without actions.
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ import structlog
 from cells.api.resource import ApiFile, ApiResource, ApiStream
 from cells.hive import Group, Health, SettingError, StartError
 from cells.hive.lifecycle import Lifecycle
-from cells.observability.listen_address import is_loopback, parse_address
+from cells.observability.listen_address import cannot_listen, is_loopback, parse_address
 from cells.observability.token_file import TokenFile
 from cells.options import PageOptions
 from resources.given_file import NAMED_PIPE, is_named_pipe
@@ -74,10 +73,8 @@ class PageServer:
             address = await bounds.listen(inner, self._host, self._port, self._tls)
         except OSError as error:
             await listener.close()
-            why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-            raise StartError(
-                f"--page-address: cannot listen on {self._host}:{self._port}: {why.lower()}"
-            ) from error
+            text = cannot_listen(self._host, self._port, error)
+            raise StartError(f"--page-address: {text}") from error
         self._host, self._port = address
         self._running = bounds, listener
         self._token_changed("")

@@ -8,7 +8,8 @@ from cells.api.model import ReceivedExplainItem
 from cells.api.resource import ApiResource, BadRequestError, Query
 from cells.hive import HealthTree
 from cells.hive.composition import Composition
-from cells.serve.bfd import AgentBfd, bfd_resource
+from cells.serve.agent_bfd import AgentBfd
+from cells.serve.bfd import bfd_resource
 from cells.serve.explain import AgentExplanations
 from cells.serve.host import AgentHost
 from cells.serve.intent import AgentIntent

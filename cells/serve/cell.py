@@ -9,9 +9,9 @@ from cells.api.resource import ApiPlain, PlainError, Query
 from cells.dialects.cell import DialectCell
 from cells.hive import Wiring, provide
 from cells.hive.composition import Composition
+from cells.serve.agent_bfd import AgentBfd
 from cells.serve.agent_resources import agent_resources
 from cells.serve.agent_routing import AgentRouting
-from cells.serve.bfd import AgentBfd
 from cells.serve.clear import ClearPeers, clear_action
 from cells.serve.explain import AgentExplanations
 from cells.serve.host import AgentHost

@@ -33,7 +33,7 @@ from cells.declarations import API
 from cells.hive import Cell, Wiring, load, suggestion
 from cells.hive.cell import Provider
 from cells.hive.hive import Hive
-from cells.serve.bfd import AgentBfd
+from cells.serve.agent_bfd import AgentBfd
 from cells.serve.clear import Clear, ClearPeers
 from cells.serve.explain import AgentExplanations
 from cells.serve.host import AgentHost

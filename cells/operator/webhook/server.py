@@ -16,6 +16,7 @@ import structlog
 from aiohttp import web
 
 from cells.hive import StartError
+from cells.observability.listen_address import cannot_listen
 from reconcilers.admission import Request, Reviewer, Verdict
 from resources.kubernetes.admission import UnreadableReviewError, read_review, write_review
 from resources.kubernetes.certificates import Certificates
@@ -82,10 +83,7 @@ class WebhookServer:
             raise self._refused(error) from error
 
     def _refused(self, error: OSError) -> StartError:
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        return StartError(
-            f"--webhook: cannot listen on {self.host}:{self.port}: {why[:1].lower()}{why[1:]}"
-        )
+        return StartError(f"--webhook: {cannot_listen(self.host, self.port, error)}")
 
     def _close_sockets(self) -> None:
         while self._sockets:

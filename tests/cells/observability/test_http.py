@@ -288,6 +288,16 @@ def test_metrics_have_the_documented_names() -> None:
     serve(check)
 
 
+def test_a_name_without_an_address_is_a_sentence_that_names_it() -> None:
+    hive = Hive(CELLS, load(CELLS, flags={"--http-address": "no-such-host.invalid:9100"}))
+    with pytest.raises(StartError) as caught:
+        asyncio.run(hive.run())
+    text = str(caught.value)
+    assert text.startswith("--http-address: cannot listen on no-such-host.invalid:9100: ")
+    assert "name" in text
+    assert "unknown error" not in text
+
+
 def test_an_address_in_use_is_a_sentence_that_names_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

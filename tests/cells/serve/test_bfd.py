@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from cells.api.model import BfdIntervalsItem
 from cells.options import NodeOptions
-from cells.serve.bfd import NO_PROFILE, AgentBfd, bfd_item
+from cells.serve.agent_bfd import NO_PROFILE, AgentBfd
+from cells.serve.bfd import bfd_item
 from cells.state.node import ThisNode
 from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
 from reconcilers.tables import IntentTables

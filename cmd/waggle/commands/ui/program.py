@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hmac
-import os
 import secrets
 import sys
 import threading
@@ -19,6 +18,7 @@ from aiohttp.typedefs import Handler
 
 from cells.api.resource import ApiStream
 from cells.api.transport import AgentError
+from cells.observability.listen_address import cannot_listen
 from cells.page.access import SIGN_IN, Access
 from cells.page.files import files
 from cells.page.listener import BoundedListener
@@ -59,9 +59,7 @@ async def _serve(args: argparse.Namespace, source: Source) -> int:
     try:
         port = await server.start(args.port, lambda url: print_next_link(url, args.output))
     except OSError as error:
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        text = f"cannot listen on {LOOPBACK}:{args.port}: {why.lower()}"
-        output.fail(args, KIND, "ListenFailed", text)
+        output.fail(args, KIND, "ListenFailed", cannot_listen(LOOPBACK, args.port, error))
         return output.EXIT_ERROR
     url = server.link(port)
     print_link(url, port, args.output)
