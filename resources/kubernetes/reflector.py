@@ -419,7 +419,7 @@ class Reflector:
         return self._backoff.next(error.retry_after)
 
     def _mark_synced(self) -> None:
-        """Report the feed as synced, so that other kinds do not wait for one that is refused."""
+        """Report the feed as synced, so that other kinds do not wait for a kind that is refused."""
         if not self.feed.synced:
             self.feed.synced = True
             self._on_list()

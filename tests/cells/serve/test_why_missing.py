@@ -23,7 +23,7 @@ def test_a_peer_that_is_left_out_is_named_with_its_problem_and_not_missing_selec
     shown = capsys.readouterr()
     assert "no configuration selects this node" not in shown.err
     assert shown.err.count(reason) == 2
-    assert "waggle peers: no peer or instance of that name: tor-1\n" in shown.err
+    assert "waggle peers: no peer is called tor-1\n" in shown.err
     (line,) = [line for line in shown.out.splitlines() if line.startswith("problem ")]
     assert reason in line
 
