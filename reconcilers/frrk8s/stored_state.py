@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from reconcilers.dialect import Objects, StoredState
 from reconcilers.frrk8s.in_effect import InEffect
-from reconcilers.frrk8s.last_good import LastGood, LastGoodUnits, restored
+from reconcilers.frrk8s.last_good import LastGood, restored
 from reconcilers.frrk8s.merge import MergedRouter
 from reconcilers.frrk8s.route_sets import RouteSets
 
@@ -34,5 +34,7 @@ def _restored(dialect: Frrk8sDialect, octets: bytes) -> State:
     return State(restored(octets)) if dialect.options.on_conflict == "keep" else State()
 
 
-STORED_STATE: Final = StoredState(lambda state: state.good.memory, LastGoodUnits.encode, _restored)
+STORED_STATE: Final = StoredState(
+    lambda state: state.good.memory, lambda good: good.encode(), _restored
+)
 """The objects of the last good state; in every mode, as the next process may have ``keep``."""
