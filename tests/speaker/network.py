@@ -51,6 +51,8 @@ from speaker.peer.actions import (
 from speaker.recording import Recorder
 
 INSTANCE = "i"
+MOMENT_SECONDS, MOST_DELIVERIES = 0.01, 50_000
+"""More deliveries within this virtual time are an endless exchange."""
 EXTENDED_NEXT_HOP = bytes.fromhex("0506000100010002")
 """The capability in an OPEN: IPv4 unicast with IPv6 next hops (RFC 8950)."""
 ROUTE_REFRESH = bytes.fromhex("020046000600")
@@ -307,13 +309,18 @@ class Network:
         """Let time pass."""
         until = self.now + seconds
         self.touched.update(self.hosts)
+        moment, deliveries = self.now, 0
         while True:
+            if self.now > moment + MOMENT_SECONDS:
+                moment, deliveries = self.now, 0
+            assert deliveries < MOST_DELIVERIES, "hosts answer each other without an end"
             self._settle()
             address = min(self._deadlines, key=self._deadlines.__getitem__, default="")
             due = self._deadlines.get(address, float("inf"))
             if self._queue and self._queue[0][0] <= min(due, until):
                 when, _, act = heapq.heappop(self._queue)
                 self.now = max(self.now, when)
+                deliveries += 1
                 act()
             elif due <= until:
                 self.now = max(self.now, due)
