@@ -6,12 +6,19 @@ import difflib
 from collections.abc import Iterable
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str | None]) -> str:
-    """Return the sentence about a name of a kind (a peer), with the nearest of the known names."""
-    return f"no {kind} is called {name}{suggestion(name, filter(None, known))}"
+def unknown_name(
+    kind: str, name: str, known: Iterable[str | None], instance: str | None = None
+) -> str:
+    """Return the sentence about a name of a kind (a peer), with the nearest of the known names.
+
+    ``instance``: that of these names; None if they are of all instances.
+    """
+    where = "" if instance is None else f" in the instance {instance}"
+    return f"no {kind} is called {name}{where}{suggestion(name, filter(None, known))}"
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return " (did you mean X?)" if a known word is close, else an empty text."""
-    close = difflib.get_close_matches(word, list(known), n=1)
+    """Return " (did you mean X?)" if another known word is close, else an empty text."""
+    names = list(known)
+    close = [] if word in names else difflib.get_close_matches(word, names, n=1)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -141,7 +141,8 @@ class SpeakerRouting:
             raise NotFoundError(unknown_name("instance", instance, instances))
         peers = self.sessions(peer, instance)
         if peer is not None and not peers:
-            raise NotFoundError(unknown_name("peer", peer, self.names()))
+            names = [status.name for status in self.sessions(None, instance)]
+            raise NotFoundError(unknown_name("peer", peer, names, instance))
         among = sorted({status.instance for status in peers})
         if peer is not None and len(among) > 1:
             raise BadRequestError(

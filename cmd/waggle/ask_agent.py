@@ -105,8 +105,9 @@ def unknown_among(
     instances = {item["instance"] for item in items}
     if instance is not None and (peer is None or instance not in instances):
         return unknown_name("instance", instance, instances)
-    names = {item["name"] for item in items} | {item.get("address") for item in items}
-    return unknown_name("peer", peer or "", names)
+    own = [item for item in items if instance in (None, item["instance"])]
+    names = {item["name"] for item in own} | {item.get("address") for item in own}
+    return unknown_name("peer", peer or "", names, instance)
 
 
 def nearest(args: argparse.Namespace, name: str) -> str:

@@ -122,6 +122,16 @@ def test_a_peer_without_a_session_is_not_found(
     assert "no BFD session of that peer or instance: tor-3" in capsys.readouterr().err
 
 
+def test_a_peer_that_is_there_without_a_session_is_not_suggested_for_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    peers = [{"name": "tor-3", "instance": "default", "address": "192.0.2.3"}]
+    with serving(path, MadeUp(peers, bfd=[UP])):
+        assert main(["bfd", "--peer", "tor-3", "--socket", str(path)]) == output.EXIT_NOT_FOUND
+    assert "did you mean" not in capsys.readouterr().err
+
+
 def test_no_sessions_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "agent.sock"
     with serving(path, MadeUp()):

@@ -197,6 +197,20 @@ def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str
     assert [error["code"] for error in answer["errors"]] == ["NotFound"]
 
 
+def test_a_peer_of_another_instance_is_none_of_the_named_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp([UP, {**DOWN, "instance": "red", "name": "leaf-1"}])):
+        words = ["peers", "--socket", str(path), "--instance", "red", "--peer"]
+        assert main([*words, "tor-1"]) == 4
+        text = "waggle peers: no peer is called tor-1 in the instance red\n"
+        assert capsys.readouterr().err == text
+        assert main([*words, "leaf-2"]) == 4
+        near = "no peer is called leaf-2 in the instance red (did you mean leaf-1?)\n"
+        assert capsys.readouterr().err == f"waggle peers: {near}"
+
+
 def test_no_peers_are_one_sentence_on_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,6 +53,18 @@ def at(peer: str, *prefixes: str) -> list[tuple[str, str]]:
     return sorted((peer, prefix) for prefix in prefixes)
 
 
+def test_a_peer_of_another_instance_is_none_of_the_named_one() -> None:
+    speaker = EngineSpeaker(address=ROUTER)
+    for number, (name, address) in enumerate((("red", TOR_1), ("blue", TOR_2)), 1):
+        speaker.set_instance(InstanceConfig(name=name, local_asn=65000, router_id=ROUTER))
+        peer = PeerConfig(name=f"{name}-1", address=address, peer_asn=65000 + number)
+        speaker.set_peer(name, peer)
+    api = SpeakerRouting(cast("Any", speaker))
+    with pytest.raises(NotFoundError) as unknown:
+        ask(api, peer="red-1", instance="blue")
+    assert str(unknown.value) == "no peer is called red-1 in the instance blue"
+
+
 def test_a_peer_is_named_by_its_address_too(api: SpeakerRouting) -> None:
     for table in ("received", "available", "advertised"):
         assert ask(api, table=table, peer=TOR_1) == ask(api, table=table, peer="tor-1")

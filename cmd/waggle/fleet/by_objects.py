@@ -307,8 +307,9 @@ def _unknown(rows: Iterable[Peer], peer: str | None, instance: str | None) -> li
         return [_missing(unknown_name("instance", instance, {row.instance for row in known}))]
     if peer is None:
         return []
-    names = {row.name for row in known} | {row.address or "" for row in known}
-    return [_missing(unknown_name("peer", peer, names | named_by_objects(known).keys()))]
+    own = [row for row in known if instance in (None, row.instance)]
+    names = {row.name for row in own} | {row.address or "" for row in own}
+    return [_missing(unknown_name("peer", peer, names | named_by_objects(own).keys(), instance))]
 
 
 def _rows(compiled: CompiledManifests) -> dict[tuple[str, str], Peer]:

@@ -80,7 +80,7 @@ class Searched(NamedTuple):
                 continue
             sentence = unknown_among(one_peer, one_instance, ())
             if all(text.startswith(sentence) for text in self.missing):
-                return unknown_among(one_peer, one_instance, self.peers())
+                return unknown_among(one_peer, instance, self.peers())
         return None
 
 
