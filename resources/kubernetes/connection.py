@@ -352,8 +352,13 @@ def _files_of(content: bytes) -> Iterator[tuple[str, str]]:
         waiting: list[Any] = [yaml.safe_load(content)]
     except (yaml.YAMLError, ValueError, RecursionError):
         return
+    read: set[int] = set()
     while waiting:
         value = waiting.pop()
+        if id(value) in read:
+            continue  # by an alias, which may be within its own value
+        if isinstance(value, list | dict):
+            read.add(id(value))
         if isinstance(value, list):
             waiting += value
         elif isinstance(value, dict):

@@ -17,7 +17,7 @@ import pytest
 import uvloop
 
 from resources.kubernetes.certificates import due
-from resources.kubernetes.connection import Access, Connection
+from resources.kubernetes.connection import Access, Connection, _readable
 from resources.kubernetes.errors import Unconfigured, Unreachable
 from tests.support.apiserver import write_kubeconfig
 from tests.support.certificates import authority_and_server
@@ -176,6 +176,21 @@ def test_a_named_pipe_in_a_kubeconfig_is_refused(
     wrong = f"{field}: {tmp_path / 'fifo'}: it is a named pipe, whose writer may never come"
     with pytest.raises(Unconfigured, match=re.escape(wrong)):
         asyncio.run(scenario())
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "users: &users [*users]\n",
+        "a0: &a0 []\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
+    ],
+    ids=["in itself", "many times"],
+)
+def test_the_aliases_of_a_kubeconfig_are_followed_once(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+    _readable(str(path))
 
 
 @pytest.mark.parametrize(
