@@ -16,8 +16,10 @@ from speaker.engine.inputs import (
     SendUpdates,
     SetInstance,
     Shutdown,
+    UpdateRoutes,
 )
 from speaker.engine.instance import route_sets
+from speaker.engine.sliced_work import SlicedWork, Steps
 from speaker.iana import IPV4_UNICAST
 from speaker.nlri import parsed_prefix
 from speaker.recording import Player
@@ -137,6 +139,32 @@ def test_another_router_has_the_set_without_what_was_being_removed() -> None:
     lab.network.run(1)
     assert prefixes(lab) == [PREFIXES[0], OTHER]
     settled(lab)
+
+
+def test_a_table_that_waited_takes_no_changes_from_another_router(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lab = Lab(export="set", route_set="one")
+    lab.hub.routes(dict.fromkeys(PREFIXES, RouteAttributes()), "one")
+    lab.network.run(1)
+    waiting: list[Steps] = []
+    with monkeypatch.context() as patch:
+        # A busy speaker performs the steps of other tables meanwhile.
+        patch.setattr(SlicedWork, "add", lambda _, steps, **_kind: waiting.append(steps))
+        lab.watch()
+        lab.network.run(5)
+    (steps,) = waiting
+    config = lab.hub.engine.instance(INSTANCE).config
+    lab.hub.give(SetInstance(replace(config, router_id="10.0.0.77")))
+    lab.network.run(90)
+    assert OTHER not in prefixes(lab)
+    (family, nlri) = parsed_prefix(OTHER)
+    change = UpdateRoutes(INSTANCE, "one", {family: {nlri: RouteAttributes()}})
+    lab.hub.engine.handle(change, lab.network.now)
+    for _ in steps:
+        pass
+    lab.network.run(1)
+    assert OTHER in prefixes(lab)
 
 
 @pytest.mark.parametrize(
