@@ -65,7 +65,7 @@ class Tables:
         return self._by_kind[kind.name]
 
     def in_namespace(self, txn: ReadTxn, kind: Kind[T], namespace: str) -> Iterator[T]:
-        """Iterate over the rows of a kind's table in a namespace, in the order of their names."""
+        """Iterate over the rows of a kind's table in a namespace, in no particular order."""
         return self._by_kind[kind.name].prefix(txn, KEY, (namespace,))
 
     def is_of_tenant(self, problem: SourceProblem) -> bool:
