@@ -258,6 +258,7 @@ class AnnouncedRoutes(MarkedRoutes):
         by_path, _ = shared.by_path(keys)
         for path, of_path in by_path.items():
             shared.release(len(of_path))
+            self._moved += len(of_path)
             for accepted, part in self.imported(family, path, of_path):
                 self._tables[family].insert(part, path)
                 if accepted is None:

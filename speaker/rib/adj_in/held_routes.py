@@ -35,6 +35,7 @@ class HeldRoutes:
         "_counted",
         "_marks",
         "_mixed",
+        "_moved",
         "_not_installed",
         "_policy",
         "_shared",
@@ -70,6 +71,8 @@ class HeldRoutes:
         self._mixed: set[Family] = set()
         """The families of which eligible routes are in `_tables` although they are in `_shared`, while
         the policy changes from or to none. Their keys that are not in the Loc-RIB are noted."""
+        self._moved = 0
+        """Increases with routes that are moved from `_shared` to `_tables`."""
         self.changes = 0
         """Increases with every change of `_tables`."""
         self._marks: dict[Family, list[StaleMark]] = {}
@@ -184,11 +187,15 @@ class HeldRoutes:
         Keys that are no longer held may be among them, too. Routes may change between two lists. An
         empty list is a turn for others.
         """
-        # First: routes that become ineligible later are in the log.
-        yield from self._tables.get(family, EMPTY).walk(WALKED_KEYS, self._revision)
-        shared = self._shared.get(family)
-        if shared is not None:
-            yield from shared.prefix_lists()
+        moved = -1
+        while moved != self._moved:
+            # Again, where a policy has moved routes of the Loc-RIB to a table that was read before.
+            moved = self._moved
+            # First: routes that become ineligible later are in the log.
+            yield from self._tables.get(family, EMPTY).walk(WALKED_KEYS, self._revision)
+            shared = self._shared.get(family)
+            if shared is not None:
+                yield from shared.prefix_lists()
 
     def decide(self, family: Family, path: Path, nlri: bytes) -> PolicyDecision:
         """Return what the import policy decides about a held route, and by what."""

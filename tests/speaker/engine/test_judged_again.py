@@ -23,11 +23,16 @@ from tests.speaker.raw import REMOTE_ASN, update
 ROUTES = 60
 
 
-@pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a table of sixty routes judged in many steps."""
     monkeypatch.setattr(inbound, "STEP_KEYS", 5)
     monkeypatch.setattr(sliced_work, "SLICE_UNITS", 10)
     monkeypatch.setattr(reapply, "SLICE_KEYS", 7)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_steps(monkeypatch)
 
 
 class Away(Kept):
