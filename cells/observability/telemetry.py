@@ -73,7 +73,7 @@ class Telemetry:
         unsampled: Late[Group[UnsampledSpans]],
     ) -> None:
         self._url = traces_url(options.otlp_endpoint or "")
-        if pipe := named_pipe():
+        if urlsplit(self._url).scheme == "https" and (pipe := named_pipe()):
             variable, path = pipe
             raise SettingError("", variable, f"cannot be used: {path}: {NAMED_PIPE}")
         self._shown = without_credentials(self._url)

@@ -78,6 +78,8 @@ def test_a_certificate_that_is_a_named_pipe_is_refused(
     wrong = f"OTEL_EXPORTER_OTLP_CERTIFICATE: cannot be used: {path}: it is a named pipe"
     with pytest.raises(SettingError, match=wrong):
         build("https://c")
+    # Without TLS no certificate is read.
+    build("http://c")
 
 
 AGENT = ProcessAttributes(
