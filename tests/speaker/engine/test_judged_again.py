@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from speaker.api import Match, Policy, PrefixRule, Set, Term
 from speaker.engine import sliced_work
 from speaker.engine.inputs import (
     RemovePeer,
@@ -21,6 +22,16 @@ from tests.speaker.network import INSTANCE
 from tests.speaker.raw import REMOTE_ASN, update
 
 ROUTES = 60
+POLICIES = (
+    "all",
+    Policy(terms=(Term(set=Set(add_communities=("9:9",))),)),
+    Policy(
+        terms=(
+            Term(match=Match(prefixes=(PrefixRule("10.1.0.0/19", ge=24),)), action="reject"),
+            Term(),
+        )
+    ),
+)
 
 
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +186,7 @@ def test_the_steps_end_with_the_routes(end: str) -> None:
     assert end == "shutdown" or peer.otc == {}
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(60))
 def test_whatever_comes_in_between_the_routes_are_those_of_one_turn(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,9 +201,11 @@ def test_whatever_comes_in_between_the_routes_are_those_of_one_turn(
         peer.drop()
         is_up = False
         for _ in range(12):
-            match rng.randrange(5):
+            match rng.randrange(7):
                 case 0 if not is_up:
                     peer.later(role=rng.choice([Role.CUSTOMER, Role.PEER]))
+                case 5 | 6:
+                    peer.later(import_=rng.choice(POLICIES))
                 case 1 if not is_up:
                     peer.later(local_asn=64000 + rng.randrange(ROUTES))
                 case 2 if is_up:
@@ -215,6 +228,8 @@ def test_whatever_comes_in_between_the_routes_are_those_of_one_turn(
         assert peer.no_fault()
         # After many losses the peer may have to wait before it is accepted again.
         assert peer.marks == (0 if peer.status.established else peer.is_kept)
+        peer.configure(import_="all")
+        peer.settle()
         return peer.otc
 
     in_steps = run(in_steps=True)
