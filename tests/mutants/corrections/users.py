@@ -203,7 +203,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "cells/api/agent_socket.py",
         "if os.environ.get(SOCKET_ENV) else default_path()",
         "if SOCKET_ENV in os.environ else default_path()",
-        f"{_ERRORS}::test_an_empty_variable_of_the_socket_is_the_default",
+        "tests/cells/api/test_client.py::test_the_socket_is_that_of_the_environment_or_of_the_user",
     ),
     (
         "words: a closed standard output is an error",
