@@ -11,7 +11,7 @@ def unknown_name(
 ) -> str:
     """Return the sentence about a name of a kind (a peer), with the nearest of the known names.
 
-    ``instance``: that of these names; None if they are of all instances.
+    ``instance``: the instance of these names; None if they are of all instances.
     """
     where = "" if instance is None else f" in the instance {instance}"
     return f"no {kind} is called {name}{where}{suggestion(name, filter(None, known))}"

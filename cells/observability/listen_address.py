@@ -22,7 +22,8 @@ def parse_address(text: str, flag: str = "--http-address") -> tuple[str, int]:
 
 def cannot_listen(host: str, port: int, error: OSError) -> str:
     """Return the sentence for an address at which nothing can listen, with the reason."""
-    # asyncio's error has the address and a sentence of its own; that of a name has no error number.
+    # asyncio's error has the address and a sentence of its own; an error of name resolution has no
+    # error number.
     known = error.errno is not None and error.errno > 0
     why = os.strerror(error.errno or 0) if known else error.strerror or str(error)
     return f"cannot listen on {host}:{port}: {why[:1].lower()}{why[1:]}"

@@ -12,7 +12,7 @@ PeeringPolicies: TypeAlias = Literal["exclusive", "first", "translate"]
 
 
 def _broken_rule(text: str, error: ValueError, otherwise: str) -> str:
-    """Return the rule that a prefix breaks: no host bits, or what the text is ``otherwise``."""
+    """Return the rule that a prefix breaks: no host bits, or the form that the text does not have."""
     if "host bits" in str(error):
         return f"{error}; the prefix is {ipaddress.ip_network(text, strict=False)}"
     return f"{text!r} is {otherwise}"

@@ -106,45 +106,26 @@ def test_a_setting_that_only_a_start_applies_is_named(
     speaker = EngineSpeaker()
     speaker.set_collectors = lambda _: None  # type: ignore[attr-defined]
     apply(cast("Any", speaker), None, config_before)
-    events = SimpleNamespace(configured=lambda _: None, log=RouterLog())
 
-    async def reload(text: str) -> str:
+    def reload(text: str) -> str:
         path.write_text(text)
-        hangup = asyncio.Event()
-        hangup.set()
-        program: Any = _reload_at(
-            hangup,
-            path,
-            config_before,
-            cast("Any", events),
-            lambda before, after, changes: steps(
-                cast("Any", speaker), before, after, changes, lambda _: None, lambda peer: peer
-            ),
-        )
-        task = asyncio.create_task(program)
-        shown = ""
-        while "reloaded" not in shown:
-            assert not task.done()
-            await asyncio.sleep(0.01)
-            shown += capsys.readouterr().err
-        task.cancel()
-        return shown
+        return asyncio.run(reloaded(path, config_before, speaker, capsys))
 
     for key, value in (
         ("apiSocket", f"{tmp_path}/api"),
         ("kernel", "{}"),
         ("selectionDeferralTime", "30"),
     ):
-        shown = asyncio.run(reload(f"{BEFORE}{key}: {value}\n"))
+        shown = reload(f"{BEFORE}{key}: {value}\n")
         assert f"{path}: {key}: takes effect at the next start" in shown
         assert shown.count("next start") == 1
-    assert "next start" not in asyncio.run(reload(BEFORE))
+    assert "next start" not in reload(BEFORE)
 
 
 async def reloaded(
     path: Path, before: Config, speaker: EngineSpeaker, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Have the program reload a file, until it has reported it."""
+) -> str:
+    """Have the program reload a file, until it has reported it; return what it printed."""
     hangup = asyncio.Event()
     hangup.set()
     program: Any = _reload_at(
@@ -163,6 +144,7 @@ async def reloaded(
         await asyncio.sleep(0.01)
         shown += capsys.readouterr().err
     task.cancel()
+    return shown
 
 
 def test_many_prefixes_change_in_several_turns_of_the_loop(

@@ -1,7 +1,7 @@
 """The local routes of an instance that has become another router, copied to its new Loc-RIB in steps.
 
-What is changed meanwhile is changed in the new Loc-RIB, and no longer copied. If the instance becomes
-another router again before the end, that one copies from both.
+A route that changes meanwhile is changed in the new Loc-RIB, and no longer copied. If the instance
+becomes another router again before the end, the next Loc-RIB copies from both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class InheritedRoutes:
         """The former Loc-RIBs, the oldest first, until their routes are copied."""
 
     def inherit(self, before: InheritedRoutes) -> None:
-        """Copy the local routes of the Loc-RIB before, and what that one has not copied yet."""
+        """Copy the local routes of the Loc-RIB before, and the routes that it has not copied yet."""
         self.formers, before.formers = [*before.formers, _Former(before._loc)], []
         # Routes of lost sessions leave the former Loc-RIB after that.
         self._work.add(self._steps(), failover=True)

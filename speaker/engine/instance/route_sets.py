@@ -1,8 +1,8 @@
 """The route sets of one instance, and their removal in steps.
 
 A set that is removed is withdrawn from its members in slices, and after the sessions that leave it in
-steps, which are not sent the withdrawals. What is announced meanwhile remains: the set has these
-routes alone. Reads of the configuration show a set as it is after its removal.
+steps, which are not sent the withdrawals. Routes that are announced meanwhile remain: the
+set has these routes alone. Reads of the configuration show a set as it is after its removal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Removal:
         self.is_renewed = False
         """Whether the set was changed since: it remains."""
         self.renewed: dict[Family, dict[bytes, None]] = {}
-        """The prefixes that were changed since: they are no longer what is removed."""
+        """The prefixes that were changed since; they are no longer removed."""
 
 
 @final
@@ -52,12 +52,12 @@ class RouteSets:
     __slots__ = ("_work", "owner", "removals", "tables")
 
     def __init__(self, owner: RouteSetsOwner, work: SlicedWork) -> None:
-        """Start without sets; ``work`` takes what is done in slices."""
+        """Start without sets; ``work`` takes the steps of removals."""
         self.owner = owner
         """Another one when the instance becomes another router, which has the same sets."""
         self._work = work
         self.tables: dict[str, Ribs] = {}
-        """The tables of each set, of removed ones until their end; read after each input."""
+        """The tables of each set, of a removed set until its end; read after each input."""
         self.removals: dict[str, _Removal] = {}
         """The sets that are being removed."""
 
@@ -69,7 +69,7 @@ class RouteSets:
     def changed(
         self, name: str, changes: Mapping[Family, Mapping[bytes, RouteAttributes | None]]
     ) -> None:
-        """Note a change of a set: what it announces is not removed with what was there before."""
+        """Note a change of a set: announced routes are not removed with the former routes."""
         removal = self.removals.get(name)
         if removal is not None:
             removal.is_renewed = True
@@ -145,7 +145,7 @@ class RouteSets:
         return [prefix for prefix in removal.renewed.get(family, ()) if prefix in table]
 
     def remaining(self, name: str, family: Family, prefixes: Iterable[bytes]) -> Iterable[bytes]:
-        """Return the prefixes of a set that are not among what is being removed."""
+        """Return the prefixes of a set, without prefixes that are being removed."""
         removal = self.removals.get(name)
         if removal is None:
             return prefixes
