@@ -99,6 +99,7 @@ class LocalApi:
     """Announces and withdraws the prefix by requests to the local API of the router."""
 
     def __init__(self, path: Path, *, has_http: bool) -> None:
+        """Connect. Raises TimeoutError without a router."""
         prefixes = [f"{ipaddress.IPv4Address(streams.PING_PREFIX)}/32"]
         actions = ("announce", "withdraw")
         self._accepted = b'{"ok":true' if not has_http else b"HTTP/1.1 200 "
@@ -110,22 +111,13 @@ class LocalApi:
             self._requests = [
                 json.dumps({"op": name, "prefixes": prefixes}).encode() + b"\n" for name in actions
             ]
-        if has_http:
-            # The router imports its server for the first client, and has it before the first change.
-            self._connect(path)
-            self._session.sendall(b"GET /v1/peers?refused=at-once HTTP/1.1\r\nHost: x\r\n\r\n")
-            self._answer()
-            self.close()
-        self._connect(path)
-
-    def _connect(self, path: Path) -> None:
-        """Connect. Raises TimeoutError without a router."""
         self._session = socket.socket(socket.AF_UNIX)
         self._session.settimeout(SECONDS)
         deadline = time.monotonic() + SECONDS
         while True:
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
-                return self._session.connect(str(path))
+                self._session.connect(str(path))
+                return
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no local API at {path}")
             time.sleep(0.1)

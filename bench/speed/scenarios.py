@@ -203,7 +203,6 @@ def own_change(
 ) -> Figures:
     """P3 with a prefix that the daemon originates by its interface, with the start of a client."""
     with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
-        it.daemon.prepare_switches()
         _filled(it, peers, peers, prefixes)
         tester = it.tester
         took = []

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from cells.hive import (
     Health,
@@ -24,7 +25,7 @@ from cells.hive import (
     Wiring,
 )
 from cells.hive.lifecycle import Lifecycle
-from cells.observability.http_connections import Connections, Handler, close_server
+from cells.observability.http_connections import Connections, close_server
 from cells.observability.listen_address import cannot_listen, is_loopback, parse_address
 from cells.observability.metrics import Metrics
 from cells.observability.token_file import TokenFile

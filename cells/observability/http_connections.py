@@ -11,12 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final, cast
-
-from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.log import server_logger
 
 MAX_CONNECTIONS: Final = 64
 """A new connection beyond this takes the place of the oldest one without a complete request, or else
@@ -33,15 +29,19 @@ has come is read before a client is disconnected."""
 
 def _is_fault(record: logging.LogRecord) -> bool:
     """Whether a record of the HTTP library is of a fault, and not of a malformed request."""
+    from aiohttp.http_exceptions import HttpProcessingError
+
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, HttpProcessingError)
 
 
 # Any client could fill the log: each malformed request is a traceback of the library.
-server_logger.addFilter(_is_fault)
+server_log: Final = logging.getLogger("aiohttp.server")
+server_log.addFilter(_is_fault)
 
 Direct = Callable[[bytes], bytes | None]
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Server = Callable[[], asyncio.Protocol | None]
+"""Returns the protocol of one more connection; None while the server is imported."""
 
 
 async def close_server(server: asyncio.Server) -> None:
@@ -67,48 +67,73 @@ class Connections:
         """
         self.direct = direct
         self.timed = timed
-        self._open: dict[object, _Connection] = {}
-        """By the server's protocol, the oldest first."""
+        self._open: dict[_Connection, None] = {}
+        """The oldest first."""
+        self._served: dict[object, _Connection] = {}
+        """By the server's protocol."""
 
     def __len__(self) -> int:
         """Return the number of connections."""
         return len(self._open)
 
-    def new(self, server: Callable[[], asyncio.Protocol]) -> asyncio.Protocol:
+    def new(self, server: Server) -> asyncio.Protocol:
         """Return the protocol of a new connection, for `loop.create_server`.
 
-        ``server`` returns the guarded server: an `aiohttp.web.Server`.
+        ``server`` returns the guarded server, an `aiohttp.web.Server`. If it returns None, the
+        connection waits for `serve_waiting`.
         """
-        return _Connection(self, server())
+        return _Connection(self, server)
+
+    def serve_waiting(self) -> None:
+        """Pass on what has come while there was no server."""
+        for connection in [*self._open]:
+            connection.serve_waiting()
+
+    def end_waiting(self) -> None:
+        """End the connections that wait for a server."""
+        for connection in [*self._open]:
+            if connection.unread:
+                connection.abort()
+
+    def close(self) -> None:
+        """End the connections that no server has."""
+        for connection in [*self._open]:
+            if connection.inner is None:
+                connection.abort()
 
     def requested(self, protocol: object) -> None:
         """Note that the request of a connection is complete."""
-        connection = self._open.get(protocol)
+        connection = self._served.get(protocol)
         if connection is not None:
             connection.answer()
 
     def answered(self, protocol: object) -> None:
         """Note that a connection waits for its next request."""
-        connection = self._open.get(protocol)
+        connection = self._served.get(protocol)
         if connection is not None:
             connection.answering = False
 
     def opened(self, connection: _Connection) -> bool:
         """Add a connection; False where there is no room for it."""
         if len(self._open) >= MAX_CONNECTIONS:
-            waiting = (item for item in self._open.values() if not item.answering)
-            stalled = (item for item in self._open.values() if item.is_stalled())
+            waiting = (item for item in self._open if not item.answering)
+            stalled = (item for item in self._open if item.is_stalled())
             ended = next(waiting, None) or next(stalled, None)
             if ended is None:
                 return False
             self.closed(ended)
             ended.abort()
-        self._open[connection.inner] = connection
+        self._open[connection] = None
         return True
+
+    def served(self, connection: _Connection) -> None:
+        """Note the server's protocol of a connection."""
+        self._served[connection.inner] = connection
 
     def closed(self, connection: _Connection) -> None:
         """Remove a connection."""
-        self._open.pop(connection.inner, None)
+        self._open.pop(connection, None)
+        self._served.pop(connection.inner, None)
 
 
 def _now() -> float:
@@ -129,9 +154,13 @@ def _give_up_after(sock: socket.socket | None, seconds: float) -> None:
 class _Connection(asyncio.Protocol):
     """One connection: passes everything on to the server's protocol, and ends what takes too long."""
 
-    def __init__(self, connections: Connections, inner: asyncio.Protocol) -> None:
+    def __init__(self, connections: Connections, server: Server) -> None:
         self._connections = connections
-        self.inner = inner
+        self._server = server
+        self.inner: asyncio.Protocol | None = None
+        """The server's; none before it has had octets, where requests are answered directly."""
+        self.unread = b""
+        """Octets that have come while there was no server."""
         self._direct = connections.direct
         """None once the server has had a part of a request, or the client does not read."""
         self.answering = False
@@ -145,7 +174,8 @@ class _Connection(asyncio.Protocol):
         """Start with the limit for the request (asyncio)."""
         self._transport = cast("asyncio.Transport", transport)
         _give_up_after(transport.get_extra_info("socket"), ANSWER_SECONDS)
-        self.inner.connection_made(transport)
+        if self._direct is None:
+            self._begin()
         if self._connections.opened(self):
             self._end_after(REQUEST_SECONDS)
         else:
@@ -164,11 +194,36 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(answer)
                 return
         self._direct = None
-        self.inner.data_received(data)
+        inner = self.inner or self._begin()
+        if inner is not None:
+            inner.data_received(data)
+        elif self._transport is not None:
+            self.unread += data
+            self._transport.pause_reading()
+
+    def serve_waiting(self) -> None:
+        """Pass on what has come while there was no server."""
+        inner = self._begin() if self.unread else None
+        if inner is not None and self._transport is not None:
+            unread, self.unread = self.unread, b""
+            self._transport.resume_reading()
+            inner.data_received(unread)
+
+    def _begin(self) -> asyncio.Protocol | None:
+        """Give the connection to the server; returns its protocol, or None if there is none."""
+        inner = self._server()
+        if inner is None or self._transport is None:
+            return None
+        self.inner = inner
+        self._connections.served(self)
+        inner.connection_made(self._transport)
+        if self._paused_at is not None:
+            inner.pause_writing()
+        return inner
 
     def eof_received(self) -> bool | None:
-        """Pass on (asyncio)."""
-        return self.inner.eof_received()
+        """Pass on (asyncio); without a server, the client has what it asked for."""
+        return None if self.inner is None else self.inner.eof_received()
 
     def is_stalled(self) -> bool:
         """Return whether the client has not read for long."""
@@ -178,19 +233,22 @@ class _Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Pass on (asyncio)."""
         self._paused_at = _now()
-        self.inner.pause_writing()
+        if self.inner is not None:
+            self.inner.pause_writing()
 
     def resume_writing(self) -> None:
         """Pass on (asyncio)."""
         self._paused_at = None
-        self.inner.resume_writing()
+        if self.inner is not None:
+            self.inner.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Remove the connection (asyncio)."""
         self._connections.closed(self)
         if self._timer is not None:
             self._timer.cancel()
-        self.inner.connection_lost(error)
+        if self.inner is not None:
+            self.inner.connection_lost(error)
 
     def abort(self) -> None:
         """End the connection."""

@@ -1,7 +1,8 @@
 """The socket of a program's local API: bound, listening, answering, removed.
 
-What answers on it is `cells.serve.handlers`, whose library takes as long to import as the first session
-takes to come up: a thread imports it while the program begins its work.
+Actions that wait for nothing are answered by `cells.serve.direct_actions`, everything else by
+`cells.serve.handlers`. The library of the latter takes 15 MB, and as long to import as the first
+session takes to come up: a thread imports it for the first request that needs it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cells.api.resource import ApiAction, ApiFile, ApiPlain, ApiResource, ApiStream
+from cells.observability.http_connections import Connections, close_server
+from cells.serve.direct_actions import DirectActions
 from cells.unix_socket import Bound, bind
 
 if TYPE_CHECKING:
@@ -22,12 +25,12 @@ BACKLOG = 64
 """Clients that wait until the program answers."""
 
 
-def import_listener() -> Callable[..., Listener]:
-    """Import the handlers and return what serves them."""
-    from cells.serve.handlers import Listener
+def import_listener(connections: Connections) -> Callable[..., Listener]:
+    """Import the handlers and return what makes their listener."""
+    from cells.serve.handlers import Listener, counted
     from cells.serve.own_sites import of_this_host
 
-    return functools.partial(Listener, middlewares=(of_this_host,))
+    return functools.partial(Listener, middlewares=(counted(connections), of_this_host))
 
 
 class ApiSocket:
@@ -42,14 +45,24 @@ class ApiSocket:
         plain: Sequence[ApiPlain] = (),
         files: Sequence[ApiFile] = (),
         *,
+        failed: Callable[[str], object],
         program: str = "agent",
     ) -> None:
-        """``program`` is the name of what listens, for errors."""
+        """``program`` is the name of what listens, for errors.
+
+        ``failed`` gets a sentence when the library cannot be imported: what needs it is not answered.
+        """
         self._path = path
         self._answers = (resources, streams, actions, plain, files)
+        self._failed = failed
         self._program = program
+        self._connections = Connections(DirectActions(actions).answer, timed=False)
         self._bound: Bound | None = None
+        self._server: asyncio.Server | None = None
+        self._importing: asyncio.Task[None] | None = None
         self._listener: Listener | None = None
+        self._new: Callable[[], asyncio.Protocol] | None = None
+        """Of the listener."""
 
     def reserve(self) -> None:
         """Bind the socket, which does not listen yet; raises `UnixSocketError`."""
@@ -60,31 +73,47 @@ class ApiSocket:
         assert self._bound is not None  # noqa: S101 - reserved
         self._bound.sock.listen(BACKLOG)
 
-    async def first_client(self) -> None:
-        """Wait until a client has connected to the listening socket."""
-        assert self._bound is not None  # noqa: S101 - reserved
-        loop, connected = asyncio.get_running_loop(), asyncio.Event()
-        descriptor = self._bound.sock.fileno()
-        loop.add_reader(descriptor, connected.set)
-        try:
-            await connected.wait()
-        finally:
-            loop.remove_reader(descriptor)
-
     async def start(self) -> None:
-        """Answer."""
+        """Answer: a flood of connections takes the place of idle ones."""
         assert self._bound is not None  # noqa: S101 - reserved
-        listener = (await asyncio.to_thread(import_listener))(*self._answers)
-        await listener.listen(self._bound.sock)
-        self._listener = listener
+        new = functools.partial(self._connections.new, self._protocol)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(new, sock=self._bound.sock, backlog=BACKLOG)
 
     async def stop(self) -> None:
         """Close the socket and remove its file."""
-        listener, self._listener = self._listener, None
         bound, self._bound = self._bound, None
+        server, self._server = self._server, None
+        importing, self._importing = self._importing, None
+        listener, self._listener = self._listener, None
         if bound is not None:
             bound.unlink()
-        if listener is not None:
-            await listener.close()
+        if importing is not None:
+            importing.cancel()
+        if server is not None:
+            await close_server(server)
         elif bound is not None:
             bound.sock.close()
+        self._connections.close()
+        if listener is not None:
+            await listener.close()
+
+    def _protocol(self) -> asyncio.Protocol | None:
+        """Return the library's protocol for a connection; None while it is imported."""
+        if self._new is not None:
+            return self._new()
+        if self._importing is None:
+            self._importing = asyncio.create_task(self._import())
+        return None
+
+    async def _import(self) -> None:
+        try:
+            listener = await asyncio.to_thread(import_listener, self._connections)
+            self._listener = listener(*self._answers)
+            self._new = await self._listener.protocol()
+        except Exception as error:  # noqa: BLE001  the sessions go on
+            self._importing = None  # for the next request
+            self._failed(f"internal error: {type(error).__name__}: {error}")
+            self._connections.end_waiting()
+        else:
+            self._connections.serve_waiting()

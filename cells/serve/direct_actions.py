@@ -20,11 +20,11 @@ from http import HTTPStatus
 from typing import Any, Final, cast, final
 
 import msgspec
-from aiohttp.log import server_logger
 
 from cells.api.resource import ApiAction, BadRequestError
+from cells.observability.http_connections import server_log
 from cells.serve.answers import REFUSED, encode, listed, refusal, refused
-from cells.serve.own_sites import is_own
+from cells.serve.own_hosts import is_own
 from resources.errors import INVALID_JSON
 
 Run = Callable[[Any], Sequence[Any]]
@@ -147,6 +147,6 @@ def _failed(error: Exception, kind: str, second: int) -> bytes:
     if isinstance(error, REFUSED):
         status, body = refused(error, kind)
     else:
-        server_logger.error("Error handling request", exc_info=error)
+        server_log.error("Error handling request", exc_info=error)
         status, body = 500, refusal("InternalError", "the log has the reason", kind)
     return _fields(status, second, len(body)) + body

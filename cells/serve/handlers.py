@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
@@ -31,9 +30,8 @@ from cells.api.resource import (
     Query,
 )
 from cells.api.transport import LINES
-from cells.observability.http_connections import Connections, close_server
+from cells.observability.http_connections import Connections
 from cells.serve.answers import REFUSED, decoded, encode, head, listed, refusal, refused
-from cells.serve.direct_actions import DirectActions
 from resources.decimal_numbers import decimal_number
 from resources.errors import shortened
 from speaker.api import Limited
@@ -58,7 +56,7 @@ _encode_lines: Final = msgspec.json.Encoder().encode_lines
 
 
 class Listener:
-    """The handlers on one socket."""
+    """The handlers of one listening socket."""
 
     def __init__(
         self,
@@ -73,10 +71,7 @@ class Listener:
         self._stream_tasks: set[asyncio.Task[Any]] = set()
         """The tasks of the streams."""
         self._reader = SlicedReader()
-        self._connections = Connections(DirectActions(actions).answer, timed=False)
-        """Of the socket; another listener has its own bounds."""
-        self._server: asyncio.Server | None = None
-        app = web.Application(client_max_size=MAX_BODY, middlewares=(self._counted, *middlewares))
+        app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares)
         for file in files:
             app.router.add_get(file.path, functools.partial(_get_file, file))
         for resource in resources:
@@ -90,30 +85,13 @@ class Listener:
         self._runner = web.AppRunner(
             app,
             access_log=None,
-            # A connection may have requests that this library does not see.
+            # A controller keeps its connection, whatever the time between two requests.
             keepalive_timeout=IDLE_SECONDS,
             handle_signals=False,
             # A client that leaves cancels its stream, which may have nothing to send for hours.
             handler_cancellation=True,
             shutdown_timeout=0.5,
         )
-
-    async def listen(self, sock: socket.socket) -> None:
-        """Accept connections on a bound socket: a flood of them takes the place of idle ones."""
-        new = functools.partial(self._connections.new, await self.protocol())
-        self._server = await asyncio.get_running_loop().create_server(new, sock=sock, backlog=64)
-
-    @web.middleware
-    async def _counted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Note which connections wait for a request."""
-        self._connections.requested(request.protocol)
-        try:
-            return await handler(request)
-        except ConnectionError:
-            # The client has left, or was disconnected: no fault that belongs into the log.
-            return web.Response(status=400)
-        finally:
-            self._connections.answered(request.protocol)
 
     async def protocol(self) -> Callable[[], asyncio.Protocol]:
         """Return what makes the protocol of a connection, for `loop.create_server`."""
@@ -122,11 +100,9 @@ class Listener:
         return self._runner.server
 
     async def close(self) -> None:
-        """End all requests and close the socket."""
+        """End all requests."""
         for task in self._stream_tasks:
             task.cancel()
-        if self._server is not None:
-            await close_server(self._server)
         await self._runner.cleanup()
 
     async def _get(self, resource: ApiResource, request: web.Request) -> web.StreamResponse:
@@ -173,6 +149,23 @@ class Listener:
             return await _follow(stream, request)
         finally:
             self._stream_tasks.discard(task)
+
+
+def counted(connections: Connections) -> Middleware:
+    """Return the middleware that notes which connections wait for a request."""
+
+    @web.middleware
+    async def count(request: web.Request, handler: Handler) -> web.StreamResponse:
+        connections.requested(request.protocol)
+        try:
+            return await handler(request)
+        except ConnectionError:
+            # The client has left, or was disconnected: no fault that belongs into the log.
+            return web.Response(status=400)
+        finally:
+            connections.answered(request.protocol)
+
+    return count
 
 
 async def _follow(stream: ApiStream, request: web.Request) -> web.StreamResponse:

@@ -7,12 +7,12 @@ could read the answers; every other site could have the program work.
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
 from typing import Final
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+
+from cells.serve.own_hosts import is_own
 
 OTHER_SITES: Final = frozenset(("cross-site", "same-site"))
 """Of ``Sec-Fetch-Site`` (Fetch Metadata Request Headers, 2.3)."""
@@ -32,20 +32,6 @@ def refusal(request: web.Request, *, dotless: bool = False) -> web.Response | No
     if headers.get("Sec-Fetch-Site") in OTHER_SITES and headers.get("Sec-Fetch-Mode") != "navigate":
         return web.Response(status=403, text="not for pages of another site\n")
     return None
-
-
-def is_own(host: str | None, *, dotless: bool) -> bool:
-    """Whether a ``Host`` is an address, which no name leads to, or this host. None: no browser."""
-    if host is None:
-        return True
-    name, _, port = host.rpartition(":")
-    name = name if port.isdigit() and name else host
-    if name == "localhost":
-        return True
-    with contextlib.suppress(ValueError):
-        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
-        return True
-    return dotless and bool(name) and "." not in name
 
 
 @web.middleware

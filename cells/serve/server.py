@@ -33,7 +33,9 @@ class ApiServer:
     ) -> None:
         self.path = Path(options.socket) if options.socket else default_path()
         self._health = health
-        self._socket = ApiSocket(self.path, resources, streams, actions, plain, files)
+        self._socket = ApiSocket(
+            self.path, resources, streams, actions, plain, files, failed=self._failed
+        )
         lifecycle.append("api", reserve=self._reserve, start=self._start, stop=self._socket.stop)
 
     async def _reserve(self) -> None:
@@ -46,3 +48,7 @@ class ApiServer:
         await self._socket.start()
         self._health.ok(f"listening on {self.path}")
         log.info("listening", event_name="api.listening", path=str(self.path))
+
+    def _failed(self, reason: str) -> None:
+        self._health.degraded(f"{self.path}: {reason}")
+        log.error("requests are not answered", event_name="api.failed", reason=reason)

@@ -30,7 +30,7 @@ async def served(path: Path) -> AsyncIterator[tuple[Client, Client]]:
     """Serve a speaker; what is yielded asks it, and has it act."""
     async with Speaker() as speaker:
         speaker.set_instance(InstanceConfig(name=INSTANCE, local_asn=65001, router_id="10.0.0.1"))
-        api = api_socket(path, speaker, NO_BFD)
+        api = api_socket(path, pytest.fail, speaker, NO_BFD)
         api.reserve()
         await api.start()
 
@@ -57,7 +57,7 @@ def test_a_socket_that_another_router_has_bound_is_not_taken_before_it_listens(
     path = tmp_path / "api"
     starting = bind(path, "router")
     with pytest.raises(UnixSocketError, match=r"another router listens on .*api; stop it"):
-        api_socket(path, Speaker(), NO_BFD).reserve()
+        api_socket(path, pytest.fail, Speaker(), NO_BFD).reserve()
     assert path.exists()
     starting.sock.close()
     starting.unlink()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import signal
 import socket
@@ -11,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,8 +17,6 @@ from cells.api.client import AgentError, at_socket
 from speaker.nlri import IPV4_UNICAST
 from tests.cmd.router_process import MINIMAL, Process, command, write
 from tests.support.bmp import Station
-from waggle.commands.router import program
-from waggle.commands.router.log import RouterLog
 
 
 def left_out(router: Process) -> int:
@@ -198,10 +194,19 @@ def resident(router: Process) -> int:
 
 
 @pytest.mark.program
-def test_an_idle_router_uses_little_memory_and_imports_its_server_for_the_first_client(
+def test_a_router_uses_little_memory_and_imports_its_server_for_the_first_question(
     two: tuple[Process, Process],
 ) -> None:
     one, _ = two
+    assert resident(one) < 45
+    with socket.socket(socket.AF_UNIX) as controller:
+        controller.settimeout(60)
+        controller.connect(str(one.socket))
+        for action in (b"announce", b"withdraw"):
+            body = b'{"prefixes":["10.9.0.0/16"]}'
+            fields = b"Host: x\r\nContent-Length: %d" % len(body)
+            controller.sendall(b"POST /v1/%s HTTP/1.1\r\n%s\r\n\r\n%s" % (action, fields, body))
+            assert controller.recv(65536).startswith(b"HTTP/1.1 200 ")
     assert resident(one) < 45
     one.until(lambda: "10.2.0.0/16" in one.prefixes())
     assert resident(one) < 56
@@ -222,19 +227,3 @@ def test_a_file_at_the_path_of_the_socket_is_kept(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "exists and is not a socket" in done.stderr
     assert precious.read_text() == "precious"
-
-
-def test_an_api_that_cannot_start_is_an_internal_error_and_ends_nothing(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    class Api:
-        async def first_client(self) -> None:
-            return
-
-        async def start(self) -> None:
-            raise RuntimeError("no server")
-
-    api: Any = Api()
-    asyncio.run(program._answer(api, RouterLog()))
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("apiSocket: internal error: RuntimeError: no server")

@@ -97,9 +97,6 @@ class Contender(abc.ABC):
         """Whether it has read its configuration and listens."""
         return self._listens()
 
-    def prepare_switches(self) -> None:  # noqa: B027 - most have nothing to prepare
-        """Do what the first use of an interface costs alone, before `switch` is measured."""
-
     def switch(self, way: str, *, announce: bool) -> None:
         """Announce or withdraw the one prefix, in one of the ways of `switches`."""
         raise ValueError(f"{self.name} has no interface {way}")

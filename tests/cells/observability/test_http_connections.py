@@ -49,6 +49,19 @@ class Transport:
 
     ended: float | None = None
 
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.reads = True
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    def pause_reading(self) -> None:
+        self.reads = False
+
+    def resume_reading(self) -> None:
+        self.reads = True
+
     def get_extra_info(self, _: str) -> None:
         """There is no socket."""
 
@@ -84,5 +97,107 @@ def test_a_limit_that_was_noticed_late_is_a_limit() -> None:
         await asyncio.sleep(60)
         assert transport.ended == REQUEST_SECONDS + 10 + LATE_SECONDS
         connection.connection_lost(None)
+
+    looptime.run(scenario())
+
+
+class Server(asyncio.Protocol):
+    """Notes what it gets."""
+
+    def __init__(self) -> None:
+        self.received: list[object] = []
+
+    def connection_made(self, transport: object) -> None:  # noqa: ARG002
+        self.received.append("made")
+
+    def data_received(self, data: bytes) -> None:
+        self.received.append(data)
+
+    def pause_writing(self) -> None:
+        self.received.append("paused")
+
+    def resume_writing(self) -> None:
+        self.received.append("resumed")
+
+    def eof_received(self) -> bool:
+        self.received.append("eof")
+        return True
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        self.received.append("lost")
+
+
+def direct(data: bytes) -> bytes | None:
+    return b"answer" if data == b"plain" else None
+
+
+def test_a_server_has_a_connection_from_the_first_octets_that_are_not_answered_directly() -> None:
+    async def scenario() -> None:
+        made: list[Server] = []
+
+        def server() -> Server:
+            made.append(Server())
+            return made[-1]
+
+        connections, transport = Connections(direct, timed=False), Transport()
+        connection: Any = connections.new(server)
+        connection.connection_made(transport)
+        connection.data_received(b"plain")
+        assert not made
+        for data in (b"other", b"plain"):
+            connection.data_received(data)
+        connection.eof_received()
+        connection.connection_lost(None)
+        assert transport.written == [b"answer"]
+        assert [item.received for item in made] == [["made", b"other", b"plain", "eof", "lost"]]
+        assert not len(connections)
+
+    looptime.run(scenario())
+
+
+def test_a_connection_is_not_read_while_its_server_is_imported() -> None:
+    async def scenario() -> None:
+        imported: list[Server] = []
+        connections = Connections(direct, timed=False)
+        transports = [Transport() for _ in range(4)]
+        made: list[Any] = [
+            connections.new(lambda: imported[0] if imported else None) for _ in "abcd"
+        ]
+        waiting, idle, gone, slow = made
+        for connection, transport in zip(made, transports, strict=True):
+            connection.connection_made(transport)
+        waiting.data_received(b"a part")
+        gone.data_received(b"another")
+        gone.connection_lost(None)
+        idle.data_received(b"plain")
+        # It does not read its answers: what follows is the server's, which is not there.
+        slow.pause_writing()
+        slow.data_received(b"plain")
+        assert [transport.reads for transport in transports] == [False, True, False, False]
+        imported.append(Server())
+        connections.serve_waiting()
+        assert [transport.reads for transport in transports] == [True, True, False, True]
+        assert imported[0].received == ["made", b"a part", "made", "paused", b"plain"]
+        slow.resume_writing()
+        assert imported[0].received[-1] == "resumed"
+
+    looptime.run(scenario())
+
+
+def test_without_a_server_what_waits_is_ended_and_the_others_at_the_close() -> None:
+    async def scenario() -> None:
+        connections = Connections(direct, timed=False)
+        transports = [Transport(), Transport()]
+        made: list[Any] = [connections.new(lambda: None) for _ in transports]
+        for connection, transport in zip(made, transports, strict=True):
+            connection.connection_made(transport)
+        made[0].data_received(b"other")
+        connections.end_waiting()
+        assert [transport.ended is None for transport in transports] == [False, True]
+        made[0].connection_lost(None)
+        assert made[1].eof_received() is None
+        connections.close()
+        assert transports[1].ended is not None
+        made[1].connection_lost(None)
 
     looptime.run(scenario())

@@ -1,9 +1,10 @@
-"""The bounds of the socket: floods, silent clients and clients that do not read."""
+"""The bounds of the socket: floods, silent clients, clients that do not read, and a failed import."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import pytest
 
 from cells.api.client import AgentError, at_socket
 from cells.api.model import RouteItem
+from cells.api.resource import ApiAction, NoBody
 from cells.observability import http_connections
-from cells.observability.http_connections import MAX_CONNECTIONS
+from cells.observability.http_connections import MAX_CONNECTIONS, Connections
+from cells.serve.api_socket import ApiSocket, import_listener
+from cells.serve.handlers import Listener
 from tests.support.api import MadeUp, serving
 from tests.support.wait import NotReadyError, eventually
 
@@ -109,3 +113,48 @@ def test_clients_that_do_not_read_make_room_after_a_while(
         eventually(full)
         monkeypatch.setattr(http_connections, "STALLED_SECONDS", 0.0)
         eventually(has_room)
+
+
+def test_the_library_is_imported_for_the_first_request_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported: list[Connections] = []
+
+    def failing(connections: Connections) -> Callable[..., Listener]:
+        imported.append(connections)
+        if len(imported) == 1:
+            raise ImportError("no module named aiohttp")
+        return import_listener(connections)
+
+    async def main() -> None:
+        failures: list[str] = []
+        action = ApiAction(path="/v1/change", kind="ChangeList", run=lambda _: [], body=NoBody)
+        api = ApiSocket(tmp_path / "s", (), actions=[action], failed=failures.append)
+        api.reserve()
+        await api.start()
+        change = b"POST /v1/change HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+        question = REQUEST % b"none"
+
+        async def asked(*requests: bytes) -> list[bytes]:
+            """Return the first octets of each answer, on one connection."""
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+            answers = []
+            for request in requests:
+                writer.write(request)
+                answers.append((await reader.read(65536))[:12])
+            writer.close()
+            return answers
+
+        assert await asked(change, change) == [b"HTTP/1.1 200"] * 2
+        assert not imported
+        assert await asked(change, question) == [b"HTTP/1.1 200", b""]
+        assert failures == ["internal error: ImportError: no module named aiohttp"]
+        assert await asked(change) == [b"HTTP/1.1 200"]
+        # Both wait, and neither is lost.
+        both = await asyncio.gather(asked(question, change), asked(change, question))
+        assert [*both] == [[b"HTTP/1.1 404", b"HTTP/1.1 200"], [b"HTTP/1.1 200", b"HTTP/1.1 404"]]
+        assert len(imported) == 2
+        await api.stop()
+
+    monkeypatch.setattr("cells.serve.api_socket.import_listener", failing)
+    asyncio.run(main())

@@ -147,7 +147,7 @@ def test_what_is_no_plain_request_is_for_the_library(octets: bytes) -> None:
 
 @contextlib.asynccontextmanager
 async def served(path: Path) -> AsyncIterator[None]:
-    api = ApiSocket(path, (), actions=ACTIONS)
+    api = ApiSocket(path, (), actions=ACTIONS, failed=pytest.fail)
     api.reserve()
     await api.start()
     try:

@@ -19,6 +19,7 @@ from cells.api.model import RouteItem
 from cells.api.resource import ApiPlain, PlainError, Query
 from cells.hive import load
 from cells.hive.hive import Hive
+from cells.observability.http_connections import Connections
 from cells.serve.api_socket import ApiSocket
 from tests.support.api import MadeUp, api_cell, serving, session_item
 
@@ -172,18 +173,30 @@ def test_h51_garbage_on_the_socket_costs_its_own_connection_only(tmp_path: Path)
 
 def connect(path: Path) -> socket.socket:
     client = socket.socket(socket.AF_UNIX)
-    client.connect(str(path))
+    try:
+        client.connect(str(path))
+    except OSError:
+        client.close()
+        raise
     return client
 
 
-def test_an_agent_that_is_stopped_while_it_starts_leaves_no_socket(
+async def listening(path: Path) -> socket.socket:
+    """Return a connection, once the agent listens."""
+    while True:
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            return connect(path)
+        await asyncio.sleep(0.001)
+
+
+def test_an_agent_that_is_stopped_while_a_request_waits_leaves_no_socket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The handlers are imported by a thread, which takes a while."""
     path = tmp_path / "s"
     importing, imported = threading.Event(), threading.Event()
 
-    def slow() -> None:
+    def slow(_: Connections) -> None:
         importing.set()
         assert imported.wait(60)
 
@@ -191,10 +204,13 @@ def test_an_agent_that_is_stopped_while_it_starts_leaves_no_socket(
         api = api_cell(MadeUp())
         hive = Hive((api,), load((api,), flags={"--api-socket": str(path)}))
         run = asyncio.ensure_future(hive.run())
-        assert await asyncio.to_thread(importing.wait, 60)
-        assert path.exists()
-        hive.shutdown()
-        await run
+        with await listening(path) as client:
+            client.settimeout(60)
+            client.sendall(b"GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await asyncio.to_thread(importing.wait, 60)
+            hive.shutdown()
+            await run
+            assert not client.recv(1), "the request is not answered"
         imported.set()
 
     monkeypatch.setattr("cells.serve.api_socket.import_listener", slow)
@@ -216,7 +232,7 @@ def test_a_plain_answer_is_json_without_an_envelope_or_a_refusal_in_words(tmp_pa
     ]
 
     async def main() -> None:
-        served = ApiSocket(tmp_path / "s", (), plain=plain)
+        served = ApiSocket(tmp_path / "s", (), plain=plain, failed=pytest.fail)
         served.reserve()
         served.listen()
         await served.start()

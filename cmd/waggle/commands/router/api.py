@@ -82,11 +82,17 @@ class BfdSessions(Protocol):
 
 
 def api_socket(
-    path: Path, speaker: Speaker, bfd: BfdSessions, kernel: RouterKernel | None = None
+    path: Path,
+    failed: Callable[[str], object],
+    speaker: Speaker,
+    bfd: BfdSessions,
+    kernel: RouterKernel | None = None,
 ) -> ApiSocket:
-    """Return the socket of a router's API."""
+    """Return the socket of a router's API; ``failed`` as for `ApiSocket`."""
     paths = RouterApi(speaker, bfd, kernel)
-    return ApiSocket(path, paths.resources(), actions=paths.actions(), program="router")
+    return ApiSocket(
+        path, paths.resources(), actions=paths.actions(), failed=failed, program="router"
+    )
 
 
 class _Router(NamedTuple):

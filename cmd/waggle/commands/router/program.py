@@ -189,7 +189,7 @@ async def _main(
         hangup.set()
     bfd = NeighborBfd(speaker, events)
     kernel = _kernel(speaker, config, events)
-    api = _api(config, speaker, bfd, kernel)
+    api = _api(config, events.log, speaker, bfd, kernel)
     try:
         # Before the socket of the API, which is another router's if this one must not run.
         speaker.reserve()
@@ -224,7 +224,7 @@ async def _main(
     settle_memory()
     tasks = [asyncio.create_task(_reload_at(hangup, path, config, events, change))]
     if api is not None:
-        tasks.append(asyncio.create_task(_answer(api, events.log)))
+        await api.start()
     await stopped.wait()
     await bfd.stop()
     for task in tasks:
@@ -240,11 +240,20 @@ async def _main(
 
 
 def _api(
-    config: Config, speaker: Speaker, bfd: NeighborBfd, kernel: RouterKernel | None
+    config: Config,
+    log: RouterLog,
+    speaker: Speaker,
+    bfd: NeighborBfd,
+    kernel: RouterKernel | None,
 ) -> ApiSocket | None:
     """Return the socket of the API, if the file has one."""
-    path = config.api_socket
-    return None if path is None else api_socket(Path(path), speaker, bfd, kernel)
+    if config.api_socket is None:
+        return None
+
+    def failed(reason: str) -> None:
+        log(f"apiSocket: {reason}", level="error")
+
+    return api_socket(Path(config.api_socket), failed, speaker, bfd, kernel)
 
 
 def _kernel(speaker: Speaker, config: Config, events: Events) -> RouterKernel | None:
@@ -264,15 +273,6 @@ def _prepare(bfd: NeighborBfd, kernel: RouterKernel | None, config: Config) -> N
     bfd.configured(config)
     if kernel is not None:
         kernel.configure(config)
-
-
-async def _answer(api: ApiSocket, log: RouterLog) -> None:
-    """Answer from the first client on: a router without one need not import the HTTP library."""
-    await api.first_client()
-    try:
-        await api.start()
-    except Exception as error:  # noqa: BLE001  the sessions go on
-        log(f"apiSocket: internal error: {type(error).__name__}: {error}", level="error")
 
 
 async def _reload_at(
