@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from resources.core import Secret
 from resources.core.kinds import SECRET
 from resources.kubernetes import Phase, of_cluster, of_node
 from resources.source import Replace
-from tests.resources.kubernetes.source.reading import SOON_SILENT, reader, run
+from tests.resources.kubernetes.source.reading import SOON_SILENT, TIMEOUTS, reader, run
 from tests.support.apiserver import ApiServer, status
 from tests.support.kinds import KINDS
 from tests.support.wait import until
@@ -65,7 +66,8 @@ def test_the_first_event_has_all_named_objects(tmp_path: Path) -> None:
             server.put(secret("a"))
             server.put(secret("b"))
             server.once("list", "secrets", *[status(500, "", "not yet")] * 3)
-            async with reader(server, tmp_path, selections=WANTED) as observed:
+            patient = replace(TIMEOUTS, forbidden_grace=60.0)
+            async with reader(server, tmp_path, selections=WANTED, timeouts=patient) as observed:
                 observed.source.follow(SECRET, [("bgp", "a"), ("bgp", "b")])
                 await until(lambda: bool(observed.events["Secret"]))
                 first = observed.events["Secret"][0]
