@@ -104,10 +104,11 @@ class Queue:
         has failed, or has succeeded again.
         """
         self.changed_parts = 0
-        if self.is_paused(now):
-            return False
         at = now()
         known, self.current = self.current and at < self._listing_due, False
+        # Changes of tables are taken in a pause, too: no later round takes them. A listing waits.
+        if not known and self.is_paused(now):
+            return False
         try:
             changes = yield from self.reconciler.changes(snapshot)
             if not known:

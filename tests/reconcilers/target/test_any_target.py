@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconcilers.sliced_work import Slices
-from reconcilers.target import Runner, Verification
+from reconcilers.target import NotNow, Runner, Verification
 from reconcilers.target.reconciler import ObjectKey, Parts
 from statedb import Database, Index, Snapshot
 from tests.reconcilers.target.failures import failures
@@ -76,6 +76,26 @@ def test_a_file_that_cannot_be_written_is_retried_and_no_other_one_waits(
     runner.run(summary.retry_at)
     assert failures(runner) == 0
     assert (tmp_path / "a" / "b").read_text() == "1"
+
+
+def test_a_row_that_is_written_while_the_target_is_at_its_limit_gets_its_file(
+    files: tuple[Database, Files, Runner], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, target, runner = files
+    runner.run(0.0)
+
+    def at_limit(key: ObjectKey, value: str) -> None:
+        raise NotNow(10.0, all_objects=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(target, "set_value", at_limit)
+        put(db, target, Line("a", "1"))
+        assert runner.run(1.0).retry_at == 11.0
+        put(db, target, Line("b", "2"))
+        assert runner.run(2.0).retry_at == 11.0
+        assert content(tmp_path) == {}
+    runner.run(11.0)
+    assert content(tmp_path) == {"a": "1", "b": "2"}
 
 
 def test_verification_repairs_a_file_and_counts_the_drift(
