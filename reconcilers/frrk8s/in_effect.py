@@ -7,6 +7,7 @@ FRRConfigurations whose passwords are missing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
@@ -27,7 +28,8 @@ PIECES_OF_REASON: Final = 50
 PIECES_OF_TRANSLATION: Final = 5
 """Pieces of a slice for the translation of one object."""
 MAX_TRIALS: Final = 8
-"""Of an isolation where objects that come in have further units."""
+"""Isolations of all objects, where objects that come in have further units. Later isolations are of
+the objects that are still accepted."""
 
 
 class InEffect(NamedTuple):
@@ -144,11 +146,16 @@ class ObjectsOfNode(NamedTuple):
                     yield
         added: list[Unit] = []
         count = len({unit.ref for unit in units} | relations.ages.keys())
-        for _ in range(MAX_TRIALS):
+        # The last isolation of all objects, and the isolations of still accepted objects.
+        last: list[Isolated] = []
+        barred: frozenset[ObjectRef] = frozenset()
+        for trial in itertools.count(1):
             given = [*units, *added]
             node = self.node if self.named else ""
             compile_unit = self.merger.compile
-            result = yield from isolated(given, compile_unit, self.resolve, relations, pieces, node)
+            result = yield from isolated(
+                given, compile_unit, self.resolve, relations, pieces, node, barred
+            )
             if pieces.fill_slice(count):
                 yield
             objects = {
@@ -159,29 +166,40 @@ class ObjectsOfNode(NamedTuple):
                 translation._replace(units=()) for translation in translations.values()
             )
             more = [unit for unit in further if unit not in added]
+            if trial >= MAX_TRIALS or not more:
+                last.append(result)
+                barred = barred.union(result.left_out)
             if not more:
                 break
             added += more
-        own, of_feeds = yield from self._reasons(result, relations, pieces)
+        own: list[Problem] = []
+        of_feeds: dict[str, list[Problem]] = {name: [] for name in self.feeds}
+        for isolation in last:
+            yield from self._reasons(isolation, relations, pieces, own, of_feeds)
         kept = [ref for ref in self.own if ref.ref in result.refs]
         kept = sorted([*kept, *_units(translations.values())], key=lambda unit: unit.age)
         merge = yield from self.merger.united(kept, own, pieces, self.effective)
         return self._result(merge, [*units, *added], result.refs, translations, objects, of_feeds)
 
     def _reasons(
-        self, result: Isolated, relations: JointRelations, pieces: Pieces
-    ) -> Slices[tuple[list[Problem], dict[str, Sequence[Problem]]]]:
-        """Return why objects are not in effect: the problems of units, and of feeds.
+        self,
+        result: Isolated,
+        relations: JointRelations,
+        pieces: Pieces,
+        of_units: list[Problem],
+        of_feeds: Mapping[str, list[Problem]],
+    ) -> Slices[None]:
+        """Add why objects are not in effect: the problems of units, and of feeds.
 
         A conflict among the units of one feed is its own to describe, where it knows the reason.
         """
-        of_units: list[Problem] = []
-        of_feeds: dict[str, Sequence[Problem]] = {}
         described: set[ObjectRef] = set()
         for name, of_feed in relations.of_feeds.items():
             objects = self.feeds[name].objects
             problems: dict[Problem, None] = {}
             for ref, reasons in of_feed.reasons(result.refs):
+                if ref not in result.left_out:
+                    continue
                 if pieces.fill_slice(PIECES_OF_REASON):
                     yield
                 described.add(ref)
@@ -194,11 +212,10 @@ class ObjectsOfNode(NamedTuple):
                     of_units += units.problems
                 elif not reasons.problems:
                     problems.update(dict.fromkeys(reasons.later or units.problems))
-            of_feeds[name] = tuple(problems)
+            of_feeds[name].extend(problems)
         for ref, units in result.left_out.items():
             if ref not in described:
                 of_units += units.problems
-        return of_units, of_feeds
 
     def _translations(self, objects: Mapping[str, Objects]) -> Slices[dict[str, Translation]]:
         translations: dict[str, Translation] = {}

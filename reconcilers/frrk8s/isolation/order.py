@@ -62,6 +62,7 @@ class Isolated(NamedTuple):
     refs: frozenset[ObjectRef]
     """The accepted objects, also without units."""
     left_out: Mapping[ObjectRef, LeftOut]
+    """Without barred objects."""
 
 
 def isolated(
@@ -71,12 +72,15 @@ def isolated(
     relations: JointRelations = NO_RELATIONS,
     pieces: Pieces | None = None,
     node: str = "",
+    barred: AbstractSet[ObjectRef] = frozenset(),
 ) -> Slices[Isolated]:
     """Isolate units in their order: from the oldest object to the youngest, its units together.
 
-    Problems name ``node`` (`own_problems`).
+    Problems name ``node`` (`own_problems`). ``barred`` objects are not accepted.
     """
-    isolation = _Isolation(units, compile_unit, resolve, relations, pieces or Pieces(), node)
+    isolation = _Isolation(
+        units, compile_unit, resolve, relations, pieces or Pieces(), node, barred
+    )
     yield from isolation.check()
     return (yield from isolation.result())
 
@@ -99,14 +103,16 @@ class _Isolation:
         relations: JointRelations,
         pieces: Pieces,
         node: str,
+        barred: AbstractSet[ObjectRef],
     ) -> None:
         self._node = node
+        self._barred = barred
         self._compile = compile_unit
         self._pieces = pieces
         self._resolve = resolve
         self._relations = relations
         self._objects = isolated_objects(units, relations)
-        self._wrong: dict[ObjectRef, list[Problem]] = {ref: [] for ref in relations.wrong}
+        self._wrong: dict[ObjectRef, list[Problem]] = {ref: [] for ref in relations.wrong | barred}
         """The problems of objects that are not in effect whatever the others are."""
         self._claims: dict[ObjectRef, Claims] = {}
 
@@ -163,6 +169,8 @@ class _Isolation:
         left_out = {member.ref: member for member in self._objects if member.ref not in accepted}
         reasons: dict[ObjectRef, LeftOut] = {}
         for ref, member in left_out.items():
+            if ref in self._barred:
+                continue
             reasons[ref] = self._reasons(member, table, left_out)
             if self._pieces.fill_slice(PIECES_OF_OBJECT):
                 yield

@@ -325,6 +325,25 @@ class TestWithFrrConfigurations:
         [route] = instance["peers"][0]["advertise"]
         assert route["localPreference"] == (200 if is_older else 100)
 
+    @pytest.mark.parametrize("count", [3, 20])
+    def test_isolate_keeps_an_older_preference_beside_any_number_of_advertisements(
+        self, count: int
+    ) -> None:
+        found = MetalLBNode("isolate")
+        configured = self.preferring(100)
+        configured["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        younger = [
+            advertisement(f"a{i}", localPref=200 + i, created=f"2026-01-02T00:00:{i:02}Z")
+            for i in range(count)
+        ]
+        found.put(node(), peer("a", created="2026-01-01T00:00:00Z"), FRONT, configured, *younger)
+        found.put(service("s", "198.18.30.1"), endpoints("s"))
+        [instance] = found.render()["instances"]
+        [route] = instance["peers"][0]["advertise"]
+        assert route["localPreference"] == 100
+        named = {name for _, names in found.problems() for name in names}
+        assert named == {"pref", *(f"a{i}" for i in range(count))}
+
     def test_what_metallbs_speaker_has_written_does_not_count(self) -> None:
         found = MetalLBNode()
         written = frr_configuration("metallb-n1", {"asn": 64999})
