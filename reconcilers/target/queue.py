@@ -185,8 +185,10 @@ class Queue:
 
     def due(self, now: float) -> list[ObjectKey]:
         """Return the objects of the queue to reconcile at this time, in a steady order."""
-        if self._paused_until is not None and now < self._paused_until:
-            return []
+        if self._paused_until is not None:
+            if now < self._paused_until:
+                return []
+            self._paused_until = None
         if self._compared:
             for key in [key for key, due in self._compared.items() if due <= now]:
                 del self._compared[key]
@@ -208,11 +210,13 @@ class Queue:
         first = min(self.failing.items(), default=None)
         return self._given_up if first is None else (first[0], first[1].error or "")
 
-    def next_due(self) -> float | None:
-        """Return when the queue's first waiting object, or the listing, is due."""
-        due = min(chain(self._due.values(), self._compared.values(), (self._listing_due,)))
+    def next_due(self, *, is_ready: bool = True) -> float | None:
+        """Return when the queue's first waiting object, if it is ready, or the listing is due."""
+        waiting = chain(self._due.values(), self._compared.values()) if is_ready else ()
+        due = min(chain(waiting, (self._listing_due,)))
         if self._paused_until is not None:
-            due = max(due, self._paused_until)
+            changed = is_ready and any(key not in self._due for key in self.dirty)
+            due = self._paused_until if changed else max(due, self._paused_until)
         return None if due == math.inf else due
 
     def done(self, key: ObjectKey, now: float, *, written: bool = False) -> None:

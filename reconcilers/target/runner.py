@@ -216,7 +216,7 @@ class Runner:
         self.write_statuses()
         complete = len(ready) == len(self.queues)
         names = frozenset([queue.name for queue, _ in due])
-        return RoundSummary(changed, complete, self._next_due(), names)
+        return RoundSummary(changed, complete, self._next_due(ready), names)
 
     def _ready_queues(self) -> list[Queue]:
         """Return the queues up to the first one of each target that was never listed."""
@@ -381,8 +381,9 @@ class Runner:
                 yield
         return waiting
 
-    def _next_due(self) -> float | None:
-        times = [queue.next_due() for queue in self.queues]
+    def _next_due(self, ready: Collection[Queue]) -> float | None:
+        # Objects behind a listing that fails are due after it.
+        times = [queue.next_due(is_ready=queue in ready) for queue in self.queues]
         return min([time for time in times if time is not None], default=None)
 
 

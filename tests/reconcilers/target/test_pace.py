@@ -246,6 +246,47 @@ def test_a_listing_that_fails_deletes_nothing_and_is_retried_with_growing_pauses
     run(scenario)
 
 
+def test_an_object_that_changes_while_the_target_is_at_its_limit_is_written_after_it() -> None:
+    async def scenario() -> None:
+        target = Remote()
+        job = Job(target)
+        await job.round()
+        target.fails["a"] = NotNow(10.0, all_objects=True)
+        target.want(a="1", b="2")
+        await job.until(5)
+        target.want(a="3")
+        await job.until(6)
+        target.fails.clear()
+        await job.until(11)
+        assert target.entries == {"a": "3", "b": "2"}
+        assert target.times("a") == [0.0, 10.0]
+
+    run(scenario)
+
+
+def test_an_object_behind_a_listing_that_fails_makes_no_rounds() -> None:
+    async def scenario() -> None:
+        first, second = (
+            Remote(Pace(first_retry=60.0, last_retry=60.0, jitter=(1.0, 1.0))),
+            Remote(Pace(settle=1.0)),
+        )
+        second.description = replace(second.description, name="later", order=20)
+        runner = Runner(Database(), None, [first, second])
+        clock = asyncio.get_running_loop().time
+        first.fails["*"] = ReconcileError("forbidden")
+        await in_slices(runner.slices(clock))
+        second.want(a="1")
+        await in_slices(runner.slices(clock))
+        await asyncio.sleep(2)
+        assert (await in_slices(runner.slices(clock))).retry_at == 60.0
+        first.fails.clear()
+        await asyncio.sleep(58)
+        await in_slices(runner.slices(clock))
+        assert second.entries == {"a": "1"}
+
+    run(scenario)
+
+
 @pytest.mark.parametrize(("retry_changed", "writes"), [(True, 11), (False, 3)])
 def test_a_change_of_an_object_that_failed_waits_for_the_pause_where_the_pace_says_so(
     retry_changed: bool, writes: int
