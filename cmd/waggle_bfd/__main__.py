@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cells.arguments import Parser, not_negative, open_standard_streams, positive_seconds
+from cells.hangup import ignore_hangups
 from cells.hive.capabilities import IPC_LOCK, keep_only
 from cells.unix_socket import UnixSocketError, add_listener_flags, listening
 from reconcilers.bfd.process import realtime
@@ -33,12 +34,15 @@ exit status:
   0  ended by SIGTERM or SIGINT, or after --alone
   1  cannot start
   2  wrong usage
+
+SIGHUP is ignored: no file is read again.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit status."""
     open_standard_streams()
+    ignore_hangups()
     args = _parser().parse_args(argv)
     try:
         with listening(args, "waggle-bfd") as listener:

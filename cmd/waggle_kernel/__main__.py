@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from cells.arguments import Parser, open_standard_streams, positive_seconds
+from cells.hangup import ignore_hangups
 from cells.unix_socket import UnixSocketError, add_listener_flags, listening
 from reconcilers.kernel.writer.service import VERIFY_SECONDS, Service
 from reconcilers.process.keeper import keep
@@ -27,12 +28,15 @@ exit status:
   0  ended by SIGTERM or SIGINT, or as its agent has ended
   1  cannot start
   2  wrong usage
+
+SIGHUP is ignored: no file is read again.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit status."""
     open_standard_streams()
+    ignore_hangups()
     args = _parser().parse_args(argv)
     try:
         with listening(args, "waggle-kernel") as listener:

@@ -42,6 +42,7 @@ class Service:
     def run(self) -> None:
         """Serve: call what the signals call."""
         self.ran += 1
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
         for number in (signal.SIGTERM, signal.SIGINT):
             handler: Any = signal.getsignal(number)
             assert handler not in (signal.SIG_DFL, signal.default_int_handler)
@@ -54,7 +55,8 @@ class Service:
 
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in handled}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""SIGHUP while a program starts: it is a reload once the program runs, and does not end it."""
+"""SIGHUP: a reload once the program runs; ignored by a program without files to reload."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import threading
 from pathlib import Path
 
 import pytest
+
+from tests.cmd.lab import PYTHON
+from tests.support.daemon import Daemon
+from tests.support.wait import eventually
 
 ROUTER = """
 import os, signal, sys
@@ -57,3 +61,23 @@ def test_a_hangup_during_the_start_is_a_reload_later(
         late.cancel()
     assert reloaded in "".join(lines)
     assert program.returncode == 0, lines
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("program", ["waggle_bfd", "waggle_kernel"])
+def test_a_program_without_a_file_to_reload_ignores_a_hangup(program: str, tmp_path: Path) -> None:
+    socket = tmp_path / "socket"
+    daemon = Daemon(program, [*PYTHON, program, "--socket", str(socket)], log=tmp_path / "log")
+
+    def listens() -> None:
+        daemon.check()
+        assert socket.exists()
+
+    daemon.start()
+    try:
+        eventually(listens)
+        daemon.signal(signal.SIGHUP)  # would be handled before SIGTERM
+        daemon.signal(signal.SIGTERM)
+        assert daemon.wait(60) in (0, -signal.SIGTERM)
+    finally:
+        daemon.stop()
