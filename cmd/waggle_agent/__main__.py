@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import sys
@@ -30,6 +31,8 @@ OPERATOR_CELLS = operator_cells(*DIALECTS)
 SOURCES = ("manifests", "kubernetes")
 """The cells with a source of objects; at most one is enabled."""
 EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_PIPE = 0, 1, 2, 141
+TEXT = "text"
+"""The format of ``-o`` by default."""
 
 DESCRIPTION = """\
 Run the BGP control plane of a Kubernetes node: compile the objects of the cluster to peers and
@@ -59,7 +62,7 @@ def main(
     # Modules and rows remain: with the default thresholds the start would collect often.
     gc.set_threshold(200_000, 20, 50)
     open_standard_streams()
-    args = _parser(cells).parse_args(argv)
+    args = _arguments(_parser(cells), argv)
     # Before the imports of an agent, which take a while.
     hung_up = note_hangups() if args.command == "run" else None
     environment = os.environ if env is None else env
@@ -71,10 +74,12 @@ def main(
         from waggle_agent import program
 
         if args.command == "cells":
-            form = "dot" if args.dot else args.output
+            form = "dot" if args.dot else args.output or TEXT
             return _quietly_cut(lambda: program.print_cells(cells, settings, form))
         if args.command == "reconcilers":
-            return _quietly_cut(lambda: program.print_reconcilers(cells, settings, args.output))
+            return _quietly_cut(
+                lambda: program.print_reconcilers(cells, settings, args.output or TEXT)
+            )
         hive = Hive(cells, settings)
     except HiveError as error:
         _complain(error)
@@ -117,13 +122,25 @@ def _parser(cells: Sequence[Cell]) -> Parser:
         help="run (the default), cells or reconcilers",
     )
     parser.add_argument("--dot", action="store_true", help="with cells: print Graphviz")
-    add_format_flag(parser, ("text", "json", "jsonl", "yaml"), "text")
+    add_format_flag(parser, (TEXT, "json", "jsonl", "yaml"), TEXT)
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help=f"read options from this YAML [{CONFIG_ENV}]"
     )
     # Dialects last: most nodes have one, and the flags of all are many.
     add_flags(parser, sorted(cells, key=lambda cell: isinstance(cell, DialectCell)))
     return parser
+
+
+def _arguments(parser: Parser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments; ``output`` is None without ``-o``. Refuses flags of another command."""
+    args = parser.parse_args(argv, argparse.Namespace(output=None))
+    if args.dot and args.command != "cells":
+        parser.error("--dot: only with cells")
+    if args.output is not None and args.command == "run":
+        parser.error("-o: only with cells or reconcilers")
+    if args.dot and args.output is not None:
+        parser.error("--dot excludes -o")
+    return args
 
 
 def _settings(cells: Sequence[Cell], flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:

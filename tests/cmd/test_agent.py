@@ -222,6 +222,29 @@ def test_cells_and_reconcilers_are_printed_as_documents(
     assert capsys.readouterr().out == first
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-o", "text"], "-o: only with cells or reconcilers"),
+        (["run", "-o", "json"], "-o: only with cells or reconcilers"),
+        (["--dot"], "--dot: only with cells"),
+        (["reconcilers", "--dot"], "--dot: only with cells"),
+        (["cells", "--dot", "-o", "json"], "--dot excludes -o"),
+    ],
+)
+def test_a_flag_of_another_command_is_refused(
+    words: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("waggle_agent.program.run", lambda *_: None)
+    with pytest.raises(SystemExit) as ended:
+        main(words, {})
+    assert ended.value.code == 2
+    assert f"waggle-agent: {message}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("program", ["waggle_agent", "waggle_operator"])
 def test_help_has_80_columns_and_the_dialects_last(
     program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
