@@ -7,10 +7,20 @@ they come) and `ApiAction` (work that a POST requests); the server knows none by
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 import msgspec
+
+from cells.hive.unknown_name import unknown_name
 
 Query = Mapping[str, str]
 """The parameters of a request, each of them one of the resource's."""
@@ -18,6 +28,18 @@ Query = Mapping[str, str]
 
 class NotFoundError(Exception):
     """A peer or an instance that does not exist; ``str()`` is one sentence."""
+
+    unknown: str | None = None
+    """``peer``, ``instance`` or ``family``, where no such name exists; None for other reasons."""
+
+    @classmethod
+    def of_name(
+        cls, kind: str, name: str, known: Iterable[str | None], instance: str | None = None
+    ) -> NotFoundError:
+        """Return the error about an unknown name, as `unknown_name` has it."""
+        error = cls(unknown_name(kind, name, known, instance))
+        error.unknown = kind
+        return error
 
 
 class BadRequestError(Exception):

@@ -48,13 +48,14 @@ def refused(error: Exception, kind: str) -> tuple[int, bytes]:
     """Return the status and the body of the answer to a request that failed with one of `REFUSED`."""
     for refused_with, status, code in REFUSALS:
         if isinstance(error, refused_with):
-            return status, refusal(code, str(error), kind)
+            unknown = error.unknown if isinstance(error, NotFoundError) else None
+            return status, refusal(code, str(error), kind, unknown)
     raise error
 
 
-def refusal(code: str, message: str, kind: str) -> bytes:
+def refusal(code: str, message: str, kind: str, unknown: str | None = None) -> bytes:
     """Return the body of an answer without items."""
-    errors = [ErrorItem(code=code, message=message)]
+    errors = [ErrorItem(code=code, message=message, unknown=unknown)]
     envelope: Envelope[Any] = Envelope(
         kind=kind, generated_at=now(), items=[], errors=errors, version=VERSION
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cells.api.resource import NotFoundError
-from cells.hive import unknown_name
 from cells.serve.routing import Chosen
 from reconcilers.intent.peer_names import chosen_peer, named_by_objects
 from reconcilers.tables import IntentTables
@@ -31,9 +30,9 @@ class PeerNames:
         instances = {row.name for row in self._intent.instances.all(snapshot)}
         instances |= {names[0] for names in unconfigured}
         if instance is not None and instance not in instances:
-            raise NotFoundError(unknown_name("instance", instance, instances))
+            raise NotFoundError.of_name("instance", instance, instances)
         known = {row.name for row in peers} | {row.address for row in peers}
         known |= {names[1] for names in unconfigured if len(names) > 1}
         known |= {name for name, named in named_by_objects(peers).items() if len(named) == 1}
         if peer is not None and peer not in known:
-            raise NotFoundError(unknown_name("peer", peer, known))
+            raise NotFoundError.of_name("peer", peer, known)

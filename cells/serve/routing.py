@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from cells.api.model import PeerCountItem, RouteItem
 from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
-from cells.hive import unknown_name
 from cells.serve.items import peer_count_items, peer_item, received_item, route_item
 from speaker.api import (
     PeerStatus,
@@ -138,11 +137,11 @@ class SpeakerRouting:
         families, wanted = selected_families(family, prefix)
         instances = [status.name for status in self._speaker.instances()]
         if instance is not None and instance not in instances:
-            raise NotFoundError(unknown_name("instance", instance, instances))
+            raise NotFoundError.of_name("instance", instance, instances)
         peers = self.sessions(peer, instance)
         if peer is not None and not peers:
             names = [status.name for status in self.sessions(None, instance)]
-            raise NotFoundError(unknown_name("peer", peer, names, instance))
+            raise NotFoundError.of_name("peer", peer, names, instance)
         among = sorted({status.instance for status in peers})
         if peer is not None and len(among) > 1:
             raise BadRequestError(
@@ -217,7 +216,7 @@ def selected_families(
     try:
         family = None if name is None else Family.parse(name)
     except ValueError:
-        raise NotFoundError(unknown_name("family", name or "", ())) from None
+        raise NotFoundError.of_name("family", name or "", ()) from None
     if prefix is None:
         return [IPV4_UNICAST, IPV6_UNICAST] if family is None else [family], None
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -83,9 +83,24 @@ def client(args: argparse.Namespace) -> Client:
 T = TypeVar("T")
 
 
-def unknown_peer(args: argparse.Namespace) -> str:
-    """Return the sentence about the peer or instance of the flags, which the agent does not have."""
-    return unknown_among(args.peer, args.instance, _peers(args))
+def unknown_peer(args: argparse.Namespace) -> str | None:
+    """Return the sentence about the peer or instance of the flags, which has no session.
+
+    None for an instance of the agent that has no peers.
+    """
+
+    def is_instance() -> bool:
+        with contextlib.suppress(AgentError):
+            return has_instance(client(args), args.instance)
+        return False
+
+    return unknown_among(args.peer, args.instance, _peers(args), is_instance)
+
+
+def has_instance(agent: Client, instance: str) -> bool:
+    """Return whether an agent or router has an instance, with peers or without. Raises `AgentError`."""
+    # Routes of an unknown instance are an error; one of them is enough of the others.
+    return not agent.get("/v1/routes", {"instance": instance, "limit": "1"}).get("errors")
 
 
 def _peers(args: argparse.Namespace) -> list[dict[str, Any]]:
@@ -96,18 +111,32 @@ def _peers(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def unknown_among(
-    peer: str | None, instance: str | None, peers: Iterable[Mapping[str, Any]]
-) -> str:
-    """Return the sentence about a peer or instance that is not among some, with the nearest name."""
+    peer: str | None,
+    instance: str | None,
+    peers: Iterable[Mapping[str, Any]],
+    is_instance: Callable[[], bool],
+) -> str | None:
+    """Return the sentence about a peer or instance that is not among some, with the nearest name.
+
+    ``is_instance``: whether the instance exists, called if none of the peers is of it. None if it
+    does, and no peer is named.
+    """
     from cells.hive import unknown_name
 
     items = list(peers)
     instances = {item["instance"] for item in items}
-    if instance is not None and (peer is None or instance not in instances):
+    if instance is not None and instance not in instances and not is_instance():
         return unknown_name("instance", instance, instances)
+    return None if peer is None else unknown_peer_among(peer, instance, items)
+
+
+def unknown_peer_among(peer: str, instance: str | None, items: Sequence[Mapping[str, Any]]) -> str:
+    """Return the sentence about a peer that is not among some, with the nearest name."""
+    from cells.hive import unknown_name
+
     own = [item for item in items if instance in (None, item["instance"])]
     names = {item["name"] for item in own} | {item.get("address") for item in own}
-    return unknown_name("peer", peer or "", names, instance)
+    return unknown_name("peer", peer, names, instance)
 
 
 def nearest(args: argparse.Namespace, name: str) -> str:

@@ -48,8 +48,9 @@ def live(
     except ask_agent.AgentError as error:
         output.fail(args, KIND, error.code, str(error))
         return EXIT_ERROR
-    if (args.peer or args.instance) and not first.sessions:
-        output.fail(args, KIND, "NotFound", ask_agent.unknown_peer(args))
+    named = args.peer or args.instance
+    if named and not first.sessions and (unknown := ask_agent.unknown_peer(args)):
+        output.fail(args, KIND, "NotFound", unknown)
         return EXIT_NOT_FOUND
     if args.output not in output.TABLES:
         output.dump(output.document(KIND, [first.item()]), args.output)

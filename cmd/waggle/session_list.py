@@ -23,15 +23,16 @@ def _show(args: argparse.Namespace) -> int:
     if answer is None:
         return output.EXIT_ERROR
     answer["items"].sort(key=output.peer_order)
-    named = args.peer or args.instance
+    unknown = None
+    if (args.peer or args.instance) and not answer["items"]:
+        unknown = ask_agent.unknown_peer(args)
     if args.output not in output.TABLES:
-        is_missing = named and not answer["items"]
-        if is_missing:
-            answer["errors"] = [{"code": "NotFound", "message": ask_agent.unknown_peer(args)}]
+        if unknown:
+            answer["errors"] = [{"code": "NotFound", "message": unknown}]
         output.dump(answer, args.output)
-        return output.EXIT_NOT_FOUND if is_missing else output.EXIT_OK
+        return output.EXIT_NOT_FOUND if unknown else output.EXIT_OK
     if not answer["items"]:
-        return _explain_absence(args, answer, named)
+        return _explain_absence(args, answer, unknown)
     output.table(sessions.columns(output.read_time(answer["generatedAt"])), answer["items"], args)
     items, problems = answer["items"], answer.get("problems", ())
     for sentence in (*sessions.left_out(items), *sessions.malformed(items), *problems):
@@ -44,8 +45,10 @@ def _show_fleet(args: argparse.Namespace, query: dict[str, str | None]) -> int:
 
     named = args.peer or args.instance
 
-    def absent(nodes: Searched) -> str:
-        return ask_agent.unknown_among(args.peer, args.instance, nodes.peers())
+    def absent(nodes: Searched) -> str | None:
+        return ask_agent.unknown_among(
+            args.peer, args.instance, nodes.peers(), lambda: nodes.has_instance(args.instance)
+        )
 
     def selects(item: dict[str, Any]) -> bool:
         is_peer = args.peer in (None, item["name"], item.get("address"))
@@ -65,11 +68,14 @@ def _show_fleet(args: argparse.Namespace, query: dict[str, str | None]) -> int:
     return show_fleet(args, view)
 
 
-def _explain_absence(args: argparse.Namespace, answer: dict[str, Any], named: str | None) -> int:
-    """Print why there are no peers, or none of a name; returns the exit status."""
+def _explain_absence(args: argparse.Namespace, answer: dict[str, Any], unknown: str | None) -> int:
+    """Print why there are no peers, or the sentence of an unknown name; returns the exit status."""
     problems = answer.get("problems", [])
-    if named:
-        text = ask_agent.unknown_peer(args)
+    named = args.peer or args.instance
+    if unknown:
+        text = unknown
+    elif args.instance:
+        text = f"the instance {args.instance} has no peers"
     elif problems:
         text = "no peers, for the problems of the configuration:"
     elif args.server == "router":
@@ -82,4 +88,4 @@ def _explain_absence(args: argparse.Namespace, answer: dict[str, Any], named: st
     output.complain(args.prog, text)
     for reason in (*problems, *(() if named else answer.get("notes", []))):
         output.complain(args.prog, reason)
-    return output.EXIT_NOT_FOUND if named else output.EXIT_OK
+    return output.EXIT_NOT_FOUND if unknown else output.EXIT_OK

@@ -121,7 +121,9 @@ AGENTS = {
             peers=[DOWN, UP, IDLE],
         ),
     ),
-    "starting": MadeUp(status=replace(STATUS, ready=False, waiting=["the first round"])),
+    "starting": MadeUp(
+        status=replace(STATUS, ready=False, waiting=["the first round"]), instances=["red"]
+    ),
 }
 
 
@@ -248,6 +250,22 @@ def test_a_peer_that_no_node_has_is_not_found_with_the_nearest_name_of_all_nodes
     assert run("routes", "received", "--all-nodes", "--peer", "tor-33")[2][0] == (
         f"waggle routes: {text}"
     )
+
+
+def test_an_instance_of_one_node_exists(cluster: Cluster, run: Run) -> None:
+    """The agent of `starting` alone has it, without peers."""
+    cluster.problems.clear()
+    for words in (["peers"], ["routes", "advertised"]):
+        prog = f"waggle {words[0]}"
+        done, table, beside = run(*words, "--all-nodes", "--instance", "red")
+        assert (done, table) == (0, [])
+        assert not [line for line in beside if "no instance" in line]
+        done, _, beside = run(*words, "--all-nodes", "--instance", "rde")
+        assert (done, beside[0]) == (4, f"{prog}: no instance is called rde")
+        # "starting" has no such peer, the others no such instance.
+        done, _, beside = run(*words, "--all-nodes", "--instance", "red", "--peer", "tor-1")
+        text = "no peer is called tor-1 in the instance red"
+        assert (done, beside[0]) == (4, f"{prog}: {text}")
 
 
 def test_a_prefix_that_no_node_has_is_not_found_with_the_nearest_ones_of_all_nodes(

@@ -230,6 +230,18 @@ def test_routes_are_counted_and_limited_for_each_node(ask: Ask) -> None:
     assert len(ask("routes", "--limit", "1")[1]["items"]) == 2
 
 
+def test_an_instance_without_peers_exists(ask: Ask, cluster: BackgroundApiServer) -> None:
+    given = configuration((1179, 1180))
+    config = next(item for item in given if item["kind"] == "CiliumBGPClusterConfig")
+    config["spec"]["bgpInstances"].append({"name": "red", "localASN": 65002, "localPort": 1199})
+    cluster.put(config)
+    done, answer = ask("routes", "--instance", "red")
+    assert (done, answer["items"], answer["errors"]) == (0, [], [])
+    done, answer = ask("routes", "--instance", "red", "--peer", "tor-1")
+    text = "no peer is called tor-1 in the instance red"
+    assert (done, answer["errors"][0]["message"]) == (4, text)
+
+
 def test_an_unknown_node_peer_or_target_is_named(ask: Ask, cluster: BackgroundApiServer) -> None:
     done, answer = ask("routes", "--node", "node-3")
     assert (done, answer["errors"][0]["code"]) == (4, "NotFound")

@@ -211,6 +211,24 @@ def test_a_peer_of_another_instance_is_none_of_the_named_one(
         assert capsys.readouterr().err == f"waggle peers: {near}"
 
 
+def test_an_instance_without_peers_exists(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp([UP], instances=["red"])):
+        words = ["peers", "--socket", str(path), "--instance"]
+        assert main([*words, "red"]) == 0
+        text = "waggle peers: the instance red has no peers\n"
+        assert capsys.readouterr().err == text
+        assert main([*words, "red", "-o", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["errors"] == []
+        assert main([*words, "red", "--peer", "tor-1"]) == 4
+        text = "waggle peers: no peer is called tor-1 in the instance red\n"
+        assert capsys.readouterr().err == text
+        assert main([*words, "rad"]) == 4
+        assert capsys.readouterr().err == "waggle peers: no instance is called rad\n"
+
+
 def test_no_peers_are_one_sentence_on_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -170,7 +170,11 @@ def test_an_action_on_an_unknown_neighbor_names_it(tmp_path: Path, action: str) 
         async with served(tmp_path / "api") as (_, act):
             answer = await act(action, peer="absent")
             (error,) = answer["errors"]
-            assert error == {"code": "NotFound", "message": "no peer is called absent"}
+            assert error == {
+                "code": "NotFound",
+                "message": "no peer is called absent",
+                "unknown": "peer",
+            }
 
     asyncio.run(main())
 

@@ -30,7 +30,7 @@ from cells.api.model import (
 )
 from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
-from cells.hive import Cell, Wiring, load, suggestion
+from cells.hive import Cell, Wiring, load
 from cells.hive.cell import Provider
 from cells.hive.hive import Hive
 from cells.serve.agent_bfd import AgentBfd
@@ -72,7 +72,10 @@ class MadeUp:
         bfd: Sequence[BfdItem] = (),
         bfd_problems: Sequence[str] = (),
         host: HostItem | None = None,
+        instances: Sequence[str] = (),
     ) -> None:
+        """``instances``: instances without peers."""
+        self._instances = instances
         self._host = host or HostItem(node="n", kernel="6.1", supports=SupportItem())
         self._bfd, self._bfd_problems = bfd, bfd_problems
         self._explained_received = explained_received
@@ -146,9 +149,13 @@ class MadeUp:
     ) -> Iterator[Sequence[RouteItem]]:
         """Return the routes that match, whatever the table; a prefix as text."""
         assert table in ("available", "advertised", "received")
+        instances = {*self._instances, *(item["instance"] for item in self._peers)}
+        instances |= {item.instance for item in self._routes}
+        if instance is not None and instance not in instances:
+            raise NotFoundError.of_name("instance", instance, instances)
         known = {item["name"] for item in self._peers}
         if peer is not None and peer not in known:
-            raise NotFoundError(f"no peer is called {peer}{suggestion(peer, known)}")
+            raise NotFoundError.of_name("peer", peer, known)
         chosen = [
             item
             for item in self._routes

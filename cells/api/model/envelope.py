@@ -22,6 +22,8 @@ class ErrorItem(Item, frozen=True, kw_only=True):
     code: str
     message: str
     node: str | None = None
+    unknown: str | None = None
+    """Of NotFound: ``peer``, ``instance`` or ``family`` where no such name exists."""
 
 
 class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="camel"):

@@ -7,15 +7,15 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from cells.api.pod_transport import ClusterLoop
+from cells.api.resource import NotFoundError
 from cells.api.transport import AgentError
-from cells.hive import unknown_name
 from cells.serve.items import explain_item
 from reconcilers.compile_manifests import CompiledManifests, kinds_of, unknown_node
 from reconcilers.dialect import Dialect, explained_kinds
@@ -141,9 +141,8 @@ class ByObjects:
                 first = next(filter(None, texts), None)
                 routes = {} if first is None else {first: routes[first]}
             items += [of_peer.route(prefix, route) for prefix, route in routes.items()]
-        errors = (
-            [] if is_known else _unknown(rows.values(), query.get("peer"), query.get("instance"))
-        )
+        names = query.get("peer"), query.get("instance")
+        errors = [] if is_known else _unknown(state.instances, rows.values(), *names)
         return {"items": items, "errors": errors}
 
     def peers(self, node: str) -> list[Item]:
@@ -179,11 +178,11 @@ class ByObjects:
                         item = session.explained(item)
                     items.append(item | {"basis": BASIS})
         except NothingFoundError as error:
-            return {"items": [], "errors": [_missing(str(error))]}
+            return {"items": [], "errors": [_missing(NotFoundError(str(error)))]}
         is_known = any(chosen(row.instance, row.name, row.address) for row in rows.values())
         return {
             "items": items,
-            "errors": [] if is_known else _unknown(rows.values(), peer, instance),
+            "errors": [] if is_known else _unknown(state.instances, rows.values(), peer, instance),
         }
 
     # Parts
@@ -296,20 +295,24 @@ def _verdict(reason: str, message: str, *, advertised: bool) -> Item:
     return {"advertised": advertised, "reason": reason, "message": message}
 
 
-def _missing(text: str) -> Item:
-    return {"code": "NotFound", "message": text}
+def _missing(error: NotFoundError) -> Item:
+    unknown = {} if error.unknown is None else {"unknown": error.unknown}
+    return {"code": "NotFound", "message": str(error), **unknown}
 
 
-def _unknown(rows: Iterable[Peer], peer: str | None, instance: str | None) -> list[Item]:
+def _unknown(
+    instances: Collection[str], rows: Iterable[Peer], peer: str | None, instance: str | None
+) -> list[Item]:
     """Return the error for a peer or instance that a node does not have; none without its name."""
     known = list(rows)
-    if instance is not None and (peer is None or all(row.instance != instance for row in known)):
-        return [_missing(unknown_name("instance", instance, {row.instance for row in known}))]
+    if instance is not None and instance not in instances:
+        return [_missing(NotFoundError.of_name("instance", instance, instances))]
     if peer is None:
         return []
     own = [row for row in known if instance in (None, row.instance)]
     names = {row.name for row in own} | {row.address or "" for row in own}
-    return [_missing(unknown_name("peer", peer, names | named_by_objects(own).keys(), instance))]
+    names |= named_by_objects(own).keys()
+    return [_missing(NotFoundError.of_name("peer", peer, names, instance))]
 
 
 def _rows(compiled: CompiledManifests) -> dict[tuple[str, str], Peer]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 from cells.api.client import Client
 from cells.api.transport import AgentError
 from waggle import output
-from waggle.ask_agent import unknown_among
+from waggle.ask_agent import has_instance, unknown_among
 from waggle.dialects import DIALECTS
 from waggle.fleet.ask import (
     Answers,
@@ -75,13 +75,22 @@ class Searched(NamedTuple):
 
     def unknown_peer(self, peer: str | None, instance: str | None) -> str | None:
         """Return the sentence where a peer or instance is what each node does not have."""
-        for one_peer, one_instance in ((None, instance), (peer, None)):
-            if not self.missing or (one_peer is None and one_instance is None):
-                continue
-            sentence = unknown_among(one_peer, one_instance, ())
-            if all(text.startswith(sentence) for text in self.missing):
-                return unknown_among(one_peer, instance, self.peers())
-        return None
+        unknown = {
+            error.get("unknown")
+            for answer in self.answers.values()
+            for error in _not_found_errors(answer)
+        }
+        if not self.missing or not unknown <= {"peer", "instance"}:
+            return None
+        # A node that does not have the peer has the instance.
+        has_peer = "peer" in unknown
+        return unknown_among(peer if has_peer else None, instance, self.peers(), lambda: has_peer)
+
+    def has_instance(self, instance: str | None) -> bool:
+        """Return whether the agent of some node has an instance."""
+        return instance is not None and any(
+            self.read(lambda client: has_instance(client, instance))
+        )
 
 
 def _named(answer: Answer) -> list[Item]:
@@ -344,11 +353,14 @@ def _missing_everywhere(answers: Mapping[str, Answer]) -> list[str]:
     The longest sentence is first: where a node has no near name, its sentence has none.
     """
     missing = [
-        [error["message"] for error in answer.get("errors", ()) if error.get("code") == "NotFound"]
-        for answer in answers.values()
+        [error["message"] for error in _not_found_errors(answer)] for answer in answers.values()
     ]
     texts = {text for of_node in missing for text in of_node}
     return sorted(texts, key=_length) if missing and all(missing) else []
+
+
+def _not_found_errors(answer: Answer) -> list[Item]:
+    return [error for error in answer.get("errors", ()) if error.get("code") == "NotFound"]
 
 
 def _length(text: str) -> tuple[int, str]:

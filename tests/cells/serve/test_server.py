@@ -135,6 +135,7 @@ def test_an_unknown_peer_is_not_found_and_a_bad_request_is_refused(tmp_path: Pat
         assert error == {
             "code": "NotFound",
             "message": "no peer is called tor-9 (did you mean tor-1?)",
+            "unknown": "peer",
         }
         with pytest.raises(AgentError, match="table is none of available, advertised, received"):
             at_socket(path).get("/v1/routes", {"table": "sent"})

@@ -29,7 +29,7 @@ from speaker.peer.actions import (
 )
 from speaker.recording import BadRecording, Player, Step
 from waggle import output, route_columns, sessions
-from waggle.ask_agent import unknown_among
+from waggle.ask_agent import unknown_peer_among
 from waggle.manifest_flag import complain_of_input
 from waggle.output import member
 from waggle.tables import Column
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
         items = [item for item in items if _peer_of(item) in names]
     is_missing = args.peer is not None and not items
     if is_missing and args.output in output.TABLES and not _is_known(player.engine, args.peer):
-        output.complain("waggle replay", unknown_among(args.peer, None, _peers(player)))
+        output.complain("waggle replay", unknown_peer_among(args.peer, None, _peers(player)))
     else:
         _print(items, player, args)
     _report(player, args)

@@ -15,7 +15,6 @@ import msgspec
 
 from cells.api.model import BfdItem, PrefixChangeItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, NotFoundError
-from cells.hive import unknown_name
 from cells.serve.api_socket import ApiSocket
 from cells.serve.bfd import bfd_resource
 from cells.serve.clear import ClearPeers, clear_action
@@ -112,7 +111,7 @@ class _Names(NamedTuple):
 
     def check(self, peer: str | None, instance: str | None) -> None:
         if not self.routing.sessions(peer, instance):
-            raise NotFoundError(unknown_name("peer", peer or "", self.routing.names()))
+            raise NotFoundError.of_name("peer", peer or "", self.routing.names())
 
     def chosen(self, peer: str | None, instance: str | None) -> Chosen:
         return self.routing.chosen(peer, instance)
