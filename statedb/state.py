@@ -79,7 +79,7 @@ def tree_set(tree: Tree, path: Path, leaf: Any) -> Tree:  # noqa: ANN401
 
 
 def tree_of(leaves: Iterable[tuple[tuple[Any, ...], Any]]) -> Tree:
-    """Return a tree of these leaves; of one path the last: as by `tree_set` of each.
+    """Return a tree of these leaves, as `tree_set` of each would: the last leaf of a path stays.
 
     The last component of a path is a primary path where the leaves are members of groups.
     """

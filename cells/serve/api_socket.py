@@ -74,7 +74,7 @@ class ApiSocket:
         self._bound.sock.listen(BACKLOG)
 
     async def start(self) -> None:
-        """Answer: a flood of connections takes the place of idle ones."""
+        """Answer requests; beyond the limit a new connection takes the place of an idle one."""
         assert self._bound is not None  # noqa: S101 - reserved
         new = functools.partial(self._connections.new, self._protocol)
         loop = asyncio.get_running_loop()

@@ -92,7 +92,7 @@ class BfdSessions(SingleValue):
         self._keys: dict[tuple[str, str], SessionKey] = {}
         self._peers: dict[SessionKey, list[tuple[str, str]]] = {}
         self._read: object = None
-        """The revisions that the wanted sessions are of."""
+        """The revisions of the tables from which the wanted sessions are computed."""
         self._outdated = True
         """Whether the process may have other sessions than it shall have."""
 

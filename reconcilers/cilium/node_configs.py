@@ -43,7 +43,7 @@ NODE_CONFIG = "CiliumBGPNodeConfig"
 
 
 PIECES_OF_CONFIG: Final = 5
-"""Pieces of a slice that one ClusterConfig is."""
+"""The share of a slice that one ClusterConfig takes."""
 MAX_NAMES = 5
 """Nodes that one message names."""
 

@@ -51,13 +51,13 @@ class WithheldRoutes:
         return unchecked
 
     def withhold(self, batch: Batch) -> None:
-        """Withhold these unchecked routes: install them no more."""
+        """Withhold these unchecked routes: they are no longer installed."""
         for table, prefixes in batch.items():
             self._withheld.setdefault(table, set()).update(prefixes)
         self._change(batch)
 
     def release(self, batch: Batch | None = None) -> Batch:
-        """Install withheld routes, unchecked again, or all of them; returns them."""
+        """Install these withheld routes again, unchecked; without a batch all. Returns the routes."""
         released: Batch
         if batch is None:
             released, self._withheld = self._withheld, {}

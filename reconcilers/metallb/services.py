@@ -48,7 +48,7 @@ class ServiceState(NamedTuple):
 
     @property
     def ref(self) -> ObjectRef:
-        """The reference to the Service of which MetalLB's rules decide."""
+        """The reference to the Service."""
         return ObjectRef("Service", *self.service.key)
 
 

@@ -75,7 +75,7 @@ class Occurrences:
             self._report(self._session(event, "Warning", "SessionDown", text))
 
     def compare(self) -> None:
-        """Report the occurrences that are new since the last call, resolve the ones now gone."""
+        """Report the occurrences since the last call; resolve occurrences that have ended."""
         snapshot = self._database.snapshot()
         occurrences = {
             *self._invalid(snapshot),

@@ -42,7 +42,7 @@ Place: TypeAlias = tuple[object, ...]
 
 
 class FollowedRoute(NamedTuple):
-    """A route as the kernel has it, with what it vanishes with."""
+    """A route of the kernel, with the interface and the nexthop object whose removal removes it."""
 
     family: int
     table: int

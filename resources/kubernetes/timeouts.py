@@ -25,7 +25,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     longest_retry: float = 30.0
     """Bounds of the pause between two attempts in a small cluster (`Recovery`)."""
     count_nodes: float = 600.0
-    """Pause between two requests of the number of nodes, by which these bounds grow."""
+    """Pause between two requests for the number of nodes; the bounds grow with it."""
     longest_retry_after: float = 300.0
     """Limit of a Retry-After of the API server."""
     confirm_list: float = 1.0

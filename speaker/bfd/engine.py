@@ -176,7 +176,7 @@ class Engine:
 
     def receive(self, octets: bytes, origin: Origin, now: int) -> None:
         """Take the payload of a datagram."""
-        # Most packets equal the ones before: no decoding.
+        # Most packets equal their predecessors: no decoding.
         session = self._by_discriminator.get(octets[8:12])
         if (
             session is not None

@@ -1,7 +1,7 @@
-"""Isolation of objects that do not go together: ``--on-conflict=isolate``. Pure.
+"""Isolation of conflicting objects: ``--on-conflict=isolate``. Pure.
 
-`order` accepts objects by their age, `isolated_objects` are these with their units, `references`
-knows what refers to what, `joint_relations` what feeding dialects know of their own.
+`order` accepts objects by their age. `isolated_objects` has the objects with their units, `references`
+the references between them, and `joint_relations` the relations of objects of feeding dialects.
 """
 
 from reconcilers.frrk8s.isolation.joint_relations import JointRelations

@@ -116,7 +116,7 @@ class ValidObjects:
         return too_wide
 
     def sharing(self, advertisements: int, pools: int) -> int:
-        """Return the advertisements that select one of some pools; some of very many."""
+        """Return the advertisements that select any of these pools: all, or at least `MAX_COMPARED`."""
         sharing = 0
         if advertisements.bit_count() < pools.bit_count():
             for number in members(advertisements):

@@ -205,7 +205,7 @@ class AnnouncedRoutes(MarkedRoutes):
         return [key for key in nlri if key not in left_out]
 
     def _give_up(self, family: Family, keys: Sequence[bytes]) -> None:
-        """Hold routes no more, which are not in the Loc-RIB."""
+        """Remove routes that are not in the Loc-RIB from the Adj-RIB-In."""
         self._tables[family].discard(keys)
         self.path_ids.forget(family, keys)
         for mark in self._marks.get(family, ()):
