@@ -196,9 +196,10 @@ def test_the_answer_is_that_of_the_library(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_fault_is_logged_and_answered_without_its_text(
-    caplog: pytest.LogCaptureFixture,
+def test_a_fault_is_logged_and_answered_without_its_text_and_without_the_library(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp.http_exceptions", None)
     with caplog.at_level(logging.ERROR):
         found = DirectActions(ACTIONS).answer(request('{"name":"fault"}'))
     assert found is not None
