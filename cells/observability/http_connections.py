@@ -62,7 +62,8 @@ class Connections:
     def __init__(self, direct: Direct | None = None, *, timed: bool = True) -> None:
         """Without ``timed`` a request and an answer may take any time.
 
-        ``direct`` answers octets that are one whole request; with None the server gets the connection.
+        ``direct`` answers octets that are one whole request; with None the server gets the connection,
+        and after an empty answer ``direct`` gets these octets again, with the next ones.
         """
         self.direct = direct
         self.timed = timed
@@ -160,6 +161,8 @@ class _Connection(asyncio.Protocol):
         """The server's; none before it has had octets, where requests are answered directly."""
         self.unread = b""
         """Octets that have come while there was no server."""
+        self._head = b""
+        """Octets that are answered with the next ones."""
         self._direct = connections.direct
         """None once the server has had a part of a request, or the client does not read."""
         self.answering = False
@@ -187,10 +190,15 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer, or pass on (asyncio)."""
+        if self._head:
+            data, self._head = self._head + data, b""
         if self._direct is not None and self._paused_at is None and self._transport is not None:
             answer = self._direct(data)
-            if answer is not None:
+            if answer:
                 self._transport.write(answer)
+                return
+            if answer is not None:
+                self._head = data
                 return
         self._direct = None
         inner = self.inner or self._begin()

@@ -5,8 +5,9 @@ same few fields. In the library such a request is a stream, a URL, a route, a re
 object, and after a pause their code is in no cache: that time is added to each change.
 
 What is answered here is one whole request, with fields that change nothing about it, for an action
-that waits for nothing. With anything else the library has the connection from then on: what is
-malformed, and the order of the answers to requests that wait, is its decision alone.
+that waits for nothing; its body may come alone, as the HTTP client of Python sends it. With anything
+else the library has the connection from then on: what is malformed, and the order of the answers to
+requests that wait, is its decision alone.
 """
 
 from __future__ import annotations
@@ -90,12 +91,17 @@ class DirectActions:
         self._heads: dict[bytes, _Head] = {}
 
     def answer(self, octets: bytes) -> bytes | None:
-        """Return the answer to a request; None for all that is for the HTTP library."""
+        """Return the answer to a request; None for all that is for the HTTP library.
+
+        A head without its body is not answered yet: the answer is empty.
+        """
         # As few functions as possible: after a pause none of them is in a cache.
-        fields, _, content = octets.partition(END)
+        fields, end, content = octets.partition(END)
         head = self._heads.get(fields) or self._parsed(fields)
-        if head is None or head.length != len(content):
+        if head is None or not end:
             return None
+        if head.length != len(content):
+            return None if content else b""
         second = int(time.time())
         try:
             body = head.decode(content or b"{}")

@@ -105,7 +105,7 @@ OF_CONTROLLERS = [
 ]
 """One whole request each, of fields that change nothing about it."""
 OF_THE_LIBRARY = {
-    "a part": request()[:-1],
+    "a part of its body": request()[:-1],
     "two": request() * 2,
     "more than its body": request() + b" ",
     "no body": request("", length=None),
@@ -137,12 +137,22 @@ OF_THE_LIBRARY = {
     "a long head": request('{"name":"a"}', f"Accept: {'a' * MAX_HEAD}"),
     "a first empty line": b"\r\n" + request(),
     "no HTTP": b"\x00\xff\x16",
-}
+} | {f"the first {size} octets": request("")[:size] for size in range(1, len(request("")))}
 
 
 @pytest.mark.parametrize("octets", OF_THE_LIBRARY.values(), ids=OF_THE_LIBRARY.keys())
 def test_what_is_no_plain_request_is_for_the_library(octets: bytes) -> None:
     assert DirectActions(ACTIONS).answer(octets) is None
+
+
+def test_a_head_is_answered_with_its_body() -> None:
+    direct, octets = DirectActions(ACTIONS), request()
+    head, end, _ = octets.partition(b"\r\n\r\n")
+    assert direct.answer(head + end) == b""
+    assert direct.answer(octets)
+    # Half a head, and that of an action that waits.
+    assert direct.answer(head) is None
+    assert direct.answer(request("", line="POST /v1/wait HTTP/1.1", length="2")) is None
 
 
 @contextlib.asynccontextmanager
@@ -233,6 +243,28 @@ def test_requests_of_both_kinds_are_answered_in_order(tmp_path: Path) -> None:
         assert ["Server" in fields for _, fields, _ in found] == [False, *[True] * 6]
         names = [item["changed"] for _, _, body in found for item in body["items"]]
         assert names == list("abcdefg")
+
+    asyncio.run(main())
+
+
+def test_a_body_that_comes_alone_is_answered_without_the_library(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(tmp_path / "s"):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
+            found = []
+            for content, rest in (('{"name":"a"}', b""), ('{"name":"b"}', request() * 2)):
+                octets = request(content)
+                size = octets.index(b"{")
+                writer.write(octets[:size])
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(reader.read(1), 0.02)
+                writer.write(octets[size:] + rest)
+                found.append(answered(await read_answer(reader)))
+            found += [answered(await read_answer(reader)) for _ in range(2)]
+            writer.close()
+        # The library has the connection from the requests that came together on.
+        assert ["Server" in fields for _, fields, _ in found] == [False, *[True] * 3]
+        assert [body["items"][0]["changed"] for _, _, body in found] == list("abaa")
 
     asyncio.run(main())
 
