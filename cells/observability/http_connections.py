@@ -16,7 +16,7 @@ from typing import Final, cast
 
 MAX_CONNECTIONS: Final = 64
 """A new connection beyond this takes the place of the oldest one without a complete request, or else
-of the oldest with a client that has not read for `STALLED_SECONDS`."""
+of the oldest with a client that has not read for `STALLED_SECONDS`. What waits for the server stays."""
 STALLED_SECONDS: Final = 5.0
 REQUEST_SECONDS: Final = 5.0
 """From the start of a connection to the end of its request."""
@@ -116,7 +116,7 @@ class Connections:
     def opened(self, connection: _Connection) -> bool:
         """Add a connection; False where there is no room for it."""
         if len(self._open) >= MAX_CONNECTIONS:
-            waiting = (item for item in self._open if not item.answering)
+            waiting = (item for item in self._open if not item.answering and not item.unread)
             stalled = (item for item in self._open if item.is_stalled())
             ended = next(waiting, None) or next(stalled, None)
             if ended is None:
@@ -203,7 +203,7 @@ class _Connection(asyncio.Protocol):
         self._direct = None
         inner = self.inner or self._begin()
         if inner is not None:
-            inner.data_received(data)
+            self._pass_on(inner, data)
         elif self._transport is not None:
             self.unread += data
             self._transport.pause_reading()
@@ -214,7 +214,15 @@ class _Connection(asyncio.Protocol):
         if inner is not None and self._transport is not None:
             unread, self.unread = self.unread, b""
             self._transport.resume_reading()
-            inner.data_received(unread)
+            self._pass_on(inner, unread)
+
+    def _pass_on(self, inner: asyncio.Protocol, data: bytes) -> None:
+        try:
+            inner.data_received(data)
+        except Exception as error:  # noqa: BLE001  such as an IndexError for GET http://[::1]@
+            # Without the traceback, for which any client could ask; the other connections go on.
+            server_log.error("a request ends its connection: %s: %s", type(error).__name__, error)
+            self.abort()
 
     def _begin(self) -> asyncio.Protocol | None:
         """Give the connection to the server; returns its protocol, or None if there is none."""

@@ -9,9 +9,12 @@ import asyncio
 import socket
 from typing import Any, cast
 
+import pytest
+
 from cells.observability.http_connections import (
     ANSWER_SECONDS,
     LATE_SECONDS,
+    MAX_CONNECTIONS,
     REQUEST_SECONDS,
     Connections,
     close_server,
@@ -180,6 +183,58 @@ def test_a_connection_is_not_read_while_its_server_is_imported() -> None:
         assert imported[0].received == ["made", b"a part", "made", "paused", b"plain"]
         slow.resume_writing()
         assert imported[0].received[-1] == "resumed"
+
+    looptime.run(scenario())
+
+
+def test_a_request_that_the_server_fails_with_ends_its_connection_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Failing(Server):
+        def data_received(self, data: bytes) -> None:
+            if data == b"bad":
+                raise IndexError("out of range")
+            super().data_received(data)
+
+    async def scenario() -> None:
+        imported: list[Server] = []
+        connections = Connections(direct, timed=False)
+        transports = [Transport() for _ in range(3)]
+        made: list[Any] = [
+            connections.new(lambda: imported.pop(0) if imported else None) for _ in transports
+        ]
+        servers: list[Server] = [Failing() for _ in transports]
+        for connection, transport, data in zip(made, transports, "abc", strict=True):
+            connection.connection_made(transport)
+            connection.data_received(b"bad" if data == "b" else b"good")
+        imported += servers
+        connections.serve_waiting()
+        made[2].data_received(b"bad")
+        assert [transport.ended is None for transport in transports] == [True, False, False]
+        assert [server.received for server in servers] == [
+            ["made", b"good"],
+            ["made"],
+            ["made", b"good"],
+        ]
+
+    looptime.run(scenario())
+    assert [record.getMessage() for record in caplog.records] == [
+        "a request ends its connection: IndexError: out of range"
+    ] * 2
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_a_flood_does_not_end_what_waits_for_the_server() -> None:
+    async def scenario() -> None:
+        connections = Connections(direct, timed=False)
+        transports = [Transport() for _ in range(MAX_CONNECTIONS + 10)]
+        made: list[Any] = [connections.new(lambda: None) for _ in transports]
+        for number, (connection, transport) in enumerate(zip(made, transports, strict=True)):
+            connection.connection_made(transport)
+            if number < 3:
+                connection.data_received(b"other")
+        ended = [number for number, item in enumerate(transports) if item.ended is not None]
+        assert ended == [*range(3, 13)]
 
     looptime.run(scenario())
 
