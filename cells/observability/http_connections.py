@@ -89,11 +89,11 @@ class Connections:
         for connection in [*self._open]:
             connection.serve_waiting()
 
-    def end_waiting(self) -> None:
-        """End the connections that wait for a server."""
+    def end_waiting(self, answer: bytes) -> None:
+        """Answer the connections that wait for a server, and end them."""
         for connection in [*self._open]:
             if connection.unread:
-                connection.abort()
+                connection.end(answer)
 
     def close(self) -> None:
         """End the connections that no server has."""
@@ -264,6 +264,13 @@ class _Connection(asyncio.Protocol):
             self._timer.cancel()
         if self.inner is not None:
             self.inner.connection_lost(error)
+
+    def end(self, answer: bytes) -> None:
+        """Answer without a server, and end the connection once the client has read that."""
+        self.unread = b""
+        if self._transport is not None:
+            self._transport.write(answer)
+            self._transport.close()
 
     def abort(self) -> None:
         """End the connection."""

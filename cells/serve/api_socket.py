@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cells.api.resource import ApiAction, ApiFile, ApiPlain, ApiResource, ApiStream
 from cells.observability.http_connections import Connections, close_server
-from cells.serve.direct_actions import DirectActions
+from cells.serve.direct_actions import DirectActions, unavailable
 from cells.unix_socket import Bound, bind
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BACKLOG = 64
 """Clients that wait until the program answers."""
+NOT_IMPORTED = "the HTTP library cannot be imported; the log has the reason"
 
 
 def import_listener(connections: Connections) -> Callable[..., Listener]:
@@ -45,16 +46,19 @@ class ApiSocket:
         plain: Sequence[ApiPlain] = (),
         files: Sequence[ApiFile] = (),
         *,
-        failed: Callable[[str], object],
+        reported: Callable[[str], object],
         program: str = "agent",
     ) -> None:
         """``program`` is the name of what listens, for errors.
 
-        ``failed`` gets a sentence when the library cannot be imported: what needs it is not answered.
+        ``reported`` gets why the library cannot be imported, and an empty text once it is: what needs
+        it is refused meanwhile.
         """
         self._path = path
         self._answers = (resources, streams, actions, plain, files)
-        self._failed = failed
+        self._reported = reported
+        self._trouble = ""
+        """The last report."""
         self._program = program
         self._connections = Connections(DirectActions(actions).answer, timed=False)
         self._bound: Bound | None = None
@@ -113,7 +117,13 @@ class ApiSocket:
             self._new = await self._listener.protocol()
         except Exception as error:  # noqa: BLE001  the sessions go on
             self._importing = None  # for the next request
-            self._failed(f"internal error: {type(error).__name__}: {error}")
-            self._connections.end_waiting()
+            self._report(f"internal error: {type(error).__name__}: {error}")
+            self._connections.end_waiting(unavailable(NOT_IMPORTED))
         else:
+            self._report("")
             self._connections.serve_waiting()
+
+    def _report(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self._reported(trouble)

@@ -22,7 +22,7 @@ from typing import Any, Final, cast, final
 
 import msgspec
 
-from cells.api.resource import ApiAction, BadRequestError
+from cells.api.resource import ApiAction, BadRequestError, UnavailableError
 from cells.observability.http_connections import server_log
 from cells.serve.answers import REFUSED, encode, listed, refusal, refused
 from cells.serve.own_hosts import is_own
@@ -137,6 +137,11 @@ class DirectActions:
             self._heads.clear()
         head = self._heads[octets] = _Head(int(length), *self._actions[match[1]])
         return head
+
+
+def unavailable(reason: str) -> bytes:
+    """Return the answer to requests that nothing can answer now."""
+    return _failed(UnavailableError(reason), "Error", int(time.time()))
 
 
 def _fields(status: int, second: int, length: int) -> bytes:

@@ -34,7 +34,7 @@ class ApiServer:
         self.path = Path(options.socket) if options.socket else default_path()
         self._health = health
         self._socket = ApiSocket(
-            self.path, resources, streams, actions, plain, files, failed=self._failed
+            self.path, resources, streams, actions, plain, files, reported=self._reported
         )
         lifecycle.append("api", reserve=self._reserve, start=self._start, stop=self._socket.stop)
 
@@ -49,6 +49,10 @@ class ApiServer:
         self._health.ok(f"listening on {self.path}")
         log.info("listening", event_name="api.listening", path=str(self.path))
 
-    def _failed(self, reason: str) -> None:
-        self._health.degraded(f"{self.path}: {reason}")
-        log.error("requests are not answered", event_name="api.failed", reason=reason)
+    def _reported(self, trouble: str) -> None:
+        if trouble:
+            self._health.degraded(f"{self.path}: {trouble}")
+            log.error("requests are refused", event_name="api.failed", reason=trouble)
+        else:
+            self._health.ok(f"listening on {self.path}")
+            log.info("requests are answered again", event_name="api.restored")

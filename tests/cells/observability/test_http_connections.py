@@ -68,6 +68,9 @@ class Transport:
     def get_extra_info(self, _: str) -> None:
         """There is no socket."""
 
+    def close(self) -> None:
+        self.abort()
+
     def abort(self) -> None:
         self.ended = asyncio.get_running_loop().time()
 
@@ -247,7 +250,8 @@ def test_without_a_server_what_waits_is_ended_and_the_others_at_the_close() -> N
         for connection, transport in zip(made, transports, strict=True):
             connection.connection_made(transport)
         made[0].data_received(b"other")
-        connections.end_waiting()
+        connections.end_waiting(b"none")
+        assert transports[0].written == [b"none"]
         assert [transport.ended is None for transport in transports] == [False, True]
         made[0].connection_lost(None)
         assert made[1].eof_received() is None

@@ -15,7 +15,7 @@ from cells.api.model import RouteItem
 from cells.api.resource import ApiAction, NoBody
 from cells.observability import http_connections
 from cells.observability.http_connections import MAX_CONNECTIONS, Connections
-from cells.serve.api_socket import ApiSocket, import_listener
+from cells.serve.api_socket import NOT_IMPORTED, ApiSocket, import_listener
 from cells.serve.handlers import Listener
 from tests.support.api import MadeUp, serving
 from tests.support.wait import NotReadyError, eventually
@@ -115,21 +115,29 @@ def test_clients_that_do_not_read_make_room_after_a_while(
         eventually(has_room)
 
 
+def told(path: Path) -> str:
+    """Return why a client has no answer."""
+    with pytest.raises(AgentError) as refused:
+        at_socket(path).get("/v1/status", {})
+    return str(refused.value)
+
+
 def test_the_library_is_imported_for_the_first_request_that_needs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imported: list[Connections] = []
+    complete: list[bool] = []
 
     def failing(connections: Connections) -> Callable[..., Listener]:
         imported.append(connections)
-        if len(imported) == 1:
+        if not complete:
             raise ImportError("no module named aiohttp")
         return import_listener(connections)
 
     async def main() -> None:
-        failures: list[str] = []
+        reports: list[str] = []
         action = ApiAction(path="/v1/change", kind="ChangeList", run=lambda _: [], body=NoBody)
-        api = ApiSocket(tmp_path / "s", (), actions=[action], failed=failures.append)
+        api = ApiSocket(tmp_path / "s", (), actions=[action], reported=reports.append)
         api.reserve()
         await api.start()
         change = b"POST /v1/change HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
@@ -145,15 +153,21 @@ def test_the_library_is_imported_for_the_first_request_that_needs_it(
             writer.close()
             return answers
 
+        refused = b"HTTP/1.1 503"
         assert await asked(change, change) == [b"HTTP/1.1 200"] * 2
         assert not imported
-        assert await asked(change, question) == [b"HTTP/1.1 200", b""]
-        assert failures == ["internal error: ImportError: no module named aiohttp"]
+        both = await asyncio.gather(asked(change, question), asked(question))
+        assert [*both] == [[b"HTTP/1.1 200", refused], [refused]]
+        assert await asyncio.to_thread(told, tmp_path / "s") == NOT_IMPORTED
+        assert reports == ["internal error: ImportError: no module named aiohttp"]
         assert await asked(change) == [b"HTTP/1.1 200"]
+        complete.append(True)
+        imported.clear()
         # Both wait, and neither is lost.
         both = await asyncio.gather(asked(question, change), asked(change, question))
         assert [*both] == [[b"HTTP/1.1 404", b"HTTP/1.1 200"], [b"HTTP/1.1 200", b"HTTP/1.1 404"]]
-        assert len(imported) == 2
+        assert len(imported) == 1
+        assert reports[1:] == [""]
         await api.stop()
 
     monkeypatch.setattr("cells.serve.api_socket.import_listener", failing)

@@ -157,7 +157,7 @@ def test_a_head_is_answered_with_its_body() -> None:
 
 @contextlib.asynccontextmanager
 async def served(path: Path) -> AsyncIterator[None]:
-    api = ApiSocket(path, (), actions=ACTIONS, failed=pytest.fail)
+    api = ApiSocket(path, (), actions=ACTIONS, reported=pytest.fail)
     api.reserve()
     await api.start()
     try:

@@ -219,6 +219,40 @@ def test_an_agent_that_is_stopped_while_a_request_waits_leaves_no_socket(
     assert not path.exists()
 
 
+def test_health_has_why_requests_are_refused_until_they_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s"
+
+    def failing(_: Connections) -> None:
+        raise ImportError("no module named aiohttp")
+
+    def asked() -> list[Any]:
+        return list(at_socket(path).get("/v1/status", {})["items"])
+
+    async def main() -> None:
+        api = api_cell(MadeUp())
+        hive = Hive((api,), load((api,), flags={"--api-socket": str(path)}))
+
+        def messages() -> list[tuple[str, str]]:
+            return [(item.level, item.message) for item in hive.health.report()]
+
+        run = asyncio.ensure_future(hive.run())
+        (await listening(path)).close()
+        with monkeypatch.context() as patched:
+            patched.setattr("cells.serve.api_socket.import_listener", failing)
+            with pytest.raises(AgentError, match="cannot be imported; the log has the reason"):
+                await asyncio.to_thread(asked)
+        reason = "internal error: ImportError: no module named aiohttp"
+        assert messages() == [("degraded", f"{path}: {reason}")]
+        assert await asyncio.to_thread(asked)
+        assert messages() == [("ok", f"listening on {path}")]
+        hive.shutdown()
+        await run
+
+    asyncio.run(main())
+
+
 def test_a_plain_answer_is_json_without_an_envelope_or_a_refusal_in_words(tmp_path: Path) -> None:
     """As the scripts of other projects read it: a value, or a list; an empty one is Go's null."""
 
@@ -233,7 +267,7 @@ def test_a_plain_answer_is_json_without_an_envelope_or_a_refusal_in_words(tmp_pa
     ]
 
     async def main() -> None:
-        served = ApiSocket(tmp_path / "s", (), plain=plain, failed=pytest.fail)
+        served = ApiSocket(tmp_path / "s", (), plain=plain, reported=pytest.fail)
         served.reserve()
         served.listen()
         await served.start()

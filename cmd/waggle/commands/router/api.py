@@ -82,15 +82,15 @@ class BfdSessions(Protocol):
 
 def api_socket(
     path: Path,
-    failed: Callable[[str], object],
+    reported: Callable[[str], object],
     speaker: Speaker,
     bfd: BfdSessions,
     kernel: RouterKernel | None = None,
 ) -> ApiSocket:
-    """Return the socket of a router's API; ``failed`` as for `ApiSocket`."""
+    """Return the socket of a router's API; ``reported`` as for `ApiSocket`."""
     paths = RouterApi(speaker, bfd, kernel)
     return ApiSocket(
-        path, paths.resources(), actions=paths.actions(), failed=failed, program="router"
+        path, paths.resources(), actions=paths.actions(), reported=reported, program="router"
     )
 
 

@@ -250,10 +250,13 @@ def _api(
     if config.api_socket is None:
         return None
 
-    def failed(reason: str) -> None:
-        log(f"apiSocket: {reason}", level="error")
+    def reported(trouble: str) -> None:
+        if trouble:
+            log(f"apiSocket: {trouble}", level="error")
+        else:
+            log("apiSocket: requests are answered again", level="info")
 
-    return api_socket(Path(config.api_socket), failed, speaker, bfd, kernel)
+    return api_socket(Path(config.api_socket), reported, speaker, bfd, kernel)
 
 
 def _kernel(speaker: Speaker, config: Config, events: Events) -> RouterKernel | None:
