@@ -54,6 +54,8 @@ async def close_server(server: asyncio.Server) -> None:
         loop.remove_reader(listening.fileno())
     await asyncio.sleep(0)
     server.close()
+    # uvloop begins a connection in the turn after its acceptance.
+    await asyncio.sleep(0)
 
 
 class Connections:

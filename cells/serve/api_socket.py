@@ -99,14 +99,16 @@ class ApiSocket:
         elif bound is not None:
             bound.sock.close()
         self._connections.close()
+        # Their transports close in the next turn, which may be the last one.
+        await asyncio.sleep(0)
         if listener is not None:
             await listener.close()
 
     def _protocol(self) -> asyncio.Protocol | None:
-        """Return the library's protocol for a connection; None while it is imported."""
+        """Return the library's protocol for a connection; None while it is imported, or at the end."""
         if self._new is not None:
             return self._new()
-        if self._importing is None:
+        if self._importing is None and self._bound is not None:
             self._importing = asyncio.create_task(self._import())
         return None
 

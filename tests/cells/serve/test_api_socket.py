@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from cells.api.client import AgentError, at_socket
 from cells.api.model import RouteItem
@@ -113,6 +115,45 @@ def test_clients_that_do_not_read_make_room_after_a_while(
         eventually(full)
         monkeypatch.setattr(http_connections, "STALLED_SECONDS", 0.0)
         eventually(has_room)
+
+
+def test_connections_that_just_came_are_closed_at_the_end(tmp_path: Path) -> None:
+    """As in a program: with uvloop, which warns of a transport that is not closed."""
+
+    async def main() -> None:
+        api = ApiSocket(tmp_path / "s", (), reported=pytest.fail)
+        api.reserve()
+        await api.start()
+        for _ in range(10):
+            # It accepts one in each turn.
+            connect(stack, tmp_path / "s")
+        await asyncio.sleep(0)
+        await api.stop()
+
+    with ExitStack() as stack, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        uvloop.run(main())
+    assert not [str(item.message) for item in caught]
+
+
+def test_a_request_that_comes_at_the_end_imports_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process would end after the import."""
+
+    async def main() -> None:
+        api = ApiSocket(tmp_path / "s", (), reported=pytest.fail)
+        api.reserve()
+        await api.start()
+        with ExitStack() as stack:
+            client = connect(stack, tmp_path / "s")
+            await asyncio.sleep(0.01)
+            client.sendall(REQUEST % b"none")
+            await api.stop()
+            assert is_ended(client)
+
+    monkeypatch.setattr("cells.serve.api_socket.import_listener", pytest.fail)
+    asyncio.run(main())
 
 
 def told(path: Path) -> str:
