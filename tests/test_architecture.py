@@ -21,7 +21,7 @@ from cells.hive import Cell
 ROOT = Path(__file__).parent.parent
 ROOMS = ("cells", "reconcilers", "resources", "speaker", "statedb", "cmd")
 MAX_LINES = 450
-"""Of a module."""
+"""Every module has fewer."""
 BEFORE_CODE = (tokenize.ENCODING, tokenize.COMMENT, tokenize.NL)
 
 
@@ -129,7 +129,7 @@ def test_no_file_of_the_product_is_too_long_to_read_at_once() -> None:
     long = [
         f"{path.relative_to(ROOT)}: {count} lines"
         for path, count in sorted(lines.items())
-        if count > MAX_LINES
+        if count >= MAX_LINES
     ]
     assert long == []
 

@@ -59,8 +59,7 @@ class NothingFoundError(Exception):
 def parse_target(text: str, kinds: Mapping[str, str]) -> Target:
     """Parse what `waggle explain` explains: ``10.0.0.1[/32]``, a Service, ``KIND/[NAMESPACE/]NAME``.
 
-    ``kinds`` are the kinds of dialects (`Explanation.kinds`). Raises ValueError with the
-    reason.
+    ``kinds`` are the kinds of dialects (`Explanation.kinds`). Raises ValueError with the reason.
     """
     parts = text.split("/")
     try:
