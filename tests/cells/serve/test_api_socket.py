@@ -156,7 +156,7 @@ def test_a_request_that_comes_at_the_end_imports_nothing(
     asyncio.run(main())
 
 
-def told(path: Path) -> str:
+def refusal_text(path: Path) -> str:
     """Return why a client has no answer."""
     with pytest.raises(AgentError) as refused:
         at_socket(path).get("/v1/status", {})
@@ -199,7 +199,7 @@ def test_the_library_is_imported_for_the_first_request_that_needs_it(
         assert not imported
         both = await asyncio.gather(asked(change, question), asked(question))
         assert [*both] == [[b"HTTP/1.1 200", refused], [refused]]
-        assert await asyncio.to_thread(told, tmp_path / "s") == NOT_IMPORTED
+        assert await asyncio.to_thread(refusal_text, tmp_path / "s") == NOT_IMPORTED
         assert reports == ["internal error: ImportError: no module named aiohttp"]
         assert await asked(change) == [b"HTTP/1.1 200"]
         complete.append(True)
