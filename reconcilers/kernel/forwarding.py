@@ -212,7 +212,7 @@ class ForwardingRules:
         for hop in resolved:
             index = self._routing.index_of(hop.device)
             if index is None:
-                return Unresolved(f"interface {hop.device} is not known")
+                return Unresolved(f"interface {hop.device} is not known yet", pending=True)
             hops[hop] = NextHop(hop.gateway, index)
         return hops
 

@@ -78,10 +78,16 @@ class TrackedRouting(HostRouting):
         return self._indexes.get(device)
 
     def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
-        """Return the route by which the writer has resolved a next hop, and track it."""
+        """Return the route by which the writer has resolved a next hop, and track it.
+
+        The writer may know an interface that the agent has not read yet, at its start all of them: what
+        leads over it is pending, so that the routes which an earlier process installed stay.
+        """
         del neighbor  # the kernel knows the networks
         lookup_table = self.lookup_table_of(vrf)
         if lookup_table is None:
+            if self._host is None:
+                raise NotKnown(pending=True)
             return None
         tracked = TrackedAddress(lookup_table, address)
         if tracked not in self._wanted:
@@ -97,7 +103,7 @@ class TrackedRouting(HostRouting):
         prefix = prefix_to_text(family, route.prefix)
         if route.next_hops == BLACKHOLE:
             return HostRoute(prefix, (), route.table.metric)
-        hops = tuple(
-            Hop(hop.gateway, self._names.get(hop.interface, "")) for hop in route.next_hops
-        )
+        if any(hop.interface not in self._names for hop in route.next_hops):
+            raise NotKnown(pending=True)
+        hops = tuple(Hop(hop.gateway, self._names[hop.interface]) for hop in route.next_hops)
         return HostRoute(prefix, hops, route.table.metric)

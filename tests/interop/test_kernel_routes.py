@@ -163,7 +163,11 @@ ended, number, due = threading.Event(), 0, time.monotonic()
 threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
 # Some of them after the last change, however quick all changes were.
 while number < 1000 or not ended.is_set():
-    sockets[number % 8].sendto(number.to_bytes(8, "big"), (sys.argv[1], 9))
+    try:
+        sockets[number % 8].sendto(number.to_bytes(8, "big"), (sys.argv[1], 9))
+    except OSError as error:
+        # Without a route: the packet is lost, the ones after it may not be.
+        print(f"{time.time():.3f}: packet {number}: {error}", file=sys.stderr, flush=True)
     if not number:
         print("sending", flush=True)
     number += 1

@@ -1,4 +1,4 @@
-"""Mistakes of the speaker, in clusters and of dialects."""
+"""Mistakes of the speaker, in clusters, of dialects and of the kernel's routes."""
 
 from __future__ import annotations
 
@@ -281,6 +281,22 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "        if self.nlri is not None and self.nlri.startswith(_MAPPED):",
         "        if False:",
         "tests/reconcilers/antrea/test_routes.py",
+    ),
+    # Routes of the kernel while interfaces are not known
+    (
+        "kernel routes: what leads over an interface that is not known yet is pending",
+        "reconcilers/kernel/resolved_next_hops.py",
+        "        if any(hop.interface not in self._names for hop in route.next_hops):",
+        "        if False:",
+        "tests/reconcilers/kernel/reconciler/test_adoption.py",
+        "tests/reconcilers/kernel/reconciler/test_next_hops.py",
+    ),
+    (
+        "kernel routes: so is the interface of a session",
+        "reconcilers/kernel/forwarding.py",
+        'return Unresolved(f"interface {hop.device} is not known yet", pending=True)',
+        'return Unresolved(f"interface {hop.device} is not known yet")',
+        "tests/reconcilers/kernel/test_forwarding.py",
     ),
 )
 LIVE: Final[tuple[tuple[str, ...], ...]] = (

@@ -266,11 +266,30 @@ class Machine:
         """Let everything succeed, and do all that is left to do."""
         self.perform(("refuse", None))
         self.perform(("free",))
+        self._report_interfaces()
         self.agent.kernel.installed.end_reading()
         self.perform(("round",))
         for _ in range(3):
             self.agent.now += 100
             self.agent.settle()
+
+    def _report_interfaces(self) -> None:
+        """Let the writer report next hops on the interfaces of the host, as kernels do.
+
+        Before, the agent may know an interface earlier or later than the writer.
+        """
+        index = next((one.index for one in self.host.devices if one.name == "eth0"), None)
+        writer, changed = self.writer, []
+        for tracked, route in writer.own_routes.items():
+            if tracked.table != MAIN.table or route is None:
+                continue
+            hops = (
+                () if index is None else tuple(h._replace(interface=index) for h in route.next_hops)
+            )
+            if hops != route.next_hops:
+                writer.own_routes[tracked] = route._replace(next_hops=hops) if hops else None
+                changed.append(tracked)
+        writer.resolve(tracked for tracked in changed if tracked in writer.tracked.addresses)
 
     def differences(self) -> Iterator[object]:
         """Verify everything at once."""

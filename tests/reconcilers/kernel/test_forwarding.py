@@ -127,8 +127,9 @@ def test_equal_sets_of_next_hops_are_one_object() -> None:
     assert one.next_hops is other.next_hops
 
 
-def test_an_interface_without_a_number_leads_nowhere() -> None:
+def test_an_interface_without_a_number_is_not_known_yet() -> None:
     routing = Changing(HOST)
     routing.index_of = lambda _: None  # type: ignore[attr-defined]
     found = rules_of(routing).of(paths(path("10.88.0.1")), IPV4_UNICAST)
-    assert found.why_not == NotInstalled(Reason.NEXT_HOP, "interface eth0 is not known")
+    assert found.why_not == NotInstalled(Reason.NEXT_HOP, "interface eth0 is not known yet")
+    assert found.pending

@@ -6,11 +6,13 @@ import pytest
 
 from reconcilers.kernel.writer.protocol_messages import IPV4, RouteTable
 from reconcilers.model import Instance
-from speaker.api import NO_PATHS, BestPathChange
+from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.build import octets, path, paths
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     MAIN,
+    NUMBERED,
     ONE,
     PREFIX,
     TWO,
@@ -55,6 +57,30 @@ def test_what_was_announced_and_is_withdrawn_does_not_wait_for_that(writer: Memo
     assert set(agent.routes) == {*before, new}
     agent.change(NO_PATHS, announced, new, before=ONE)
     assert set(agent.routes) == before.keys() - {announced}
+
+
+UNNUMBERED = path(
+    "", peer="eth0", address="fe80::1", interface="eth0", link_local=octets("fe80::1")
+)
+
+
+@pytest.mark.parametrize(
+    ("announced", "gateway"),
+    [(ONE, "10.88.0.1"), (paths(UNNUMBERED), "fe80::1")],
+    ids=["numbered", "unnumbered"],
+)
+def test_what_is_announced_again_stays_until_the_interfaces_of_the_host_are_known(
+    writer: MemoryWriter, announced: PathSet, gateway: str
+) -> None:
+    """Sessions, and the writer's answers, may be there before the first reading of the interfaces."""
+    before = hops("10.88.0.1")
+    agent = Agent(writer, deferred=True)
+    agent.kernel.host_changed(None)
+    agent.start().table(announced, PREFIX)
+    assert agent.routes[PREFIX] == before
+    assert not writer.batches
+    agent.kernel.host_changed(NUMBERED)
+    assert agent.settle().routes[PREFIX] == hops(gateway)
 
 
 def test_routes_of_another_metric_go_with_it(writer: MemoryWriter) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from reconcilers.kernel.writer.protocol_messages import Move, TrackedAddress
+import msgspec
+
+from reconcilers.kernel.writer.protocol_messages import Move, NextHop, TrackedAddress
 from reconcilers.model import Instance
 from resources.host import Host
 from speaker.api import NO_PATHS, BestPathChange
@@ -10,6 +12,7 @@ from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.build import internal, octets, path, paths
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     DEFAULT,
+    NETWORKS,
     NUMBERED,
     ONE,
     PREFIX,
@@ -80,6 +83,18 @@ def test_an_interface_that_is_gone_takes_its_routes_with_it_until_it_is_back() -
     assert not agent.settle().routes
     agent.kernel.host_changed(NUMBERED)
     assert agent.settle().routes == {PREFIX: hops("fe80::1")}
+
+
+def test_a_route_stays_as_it_is_until_the_new_interface_of_its_next_hop_is_known() -> None:
+    """The writer may know an interface before the agent has read it."""
+    agent = Agent().start().table(ONE, PREFIX)
+    gateway = TrackedAddress(254, octets("10.88.0.1"))
+    new = msgspec.structs.replace(NUMBERED.devices[0], name="eth9", index=9)
+    agent.writer.own_routes[gateway] = NETWORKS[254]._replace(next_hops=(NextHop(b"", 9),))
+    agent.writer.resolve([gateway])
+    assert agent.settle().routes == {PREFIX: hops("10.88.0.1")}
+    agent.kernel.host_changed(Host((*NUMBERED.devices, new)))
+    assert agent.settle().routes == {PREFIX: hops("10.88.0.1", interface=9)}
 
 
 def test_next_hops_are_followed_whatever_else_changes_in_the_intent() -> None:
