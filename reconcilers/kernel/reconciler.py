@@ -34,6 +34,7 @@ from reconcilers.kernel.default_route import default_route_names
 from reconcilers.kernel.installed import InstalledRoutes
 from reconcilers.kernel.next_hop_metrics import Metrics
 from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.resolution import Moves
 from reconcilers.kernel.resolved_next_hops import TrackedRouting
 from reconcilers.kernel.routing import DEFAULT_VRF
 from reconcilers.kernel.tracked_next_hops import TrackedNextHops
@@ -121,9 +122,7 @@ class KernelRoutes(Reconciler):
         self.installed = InstalledRoutes(
             writer, settings, self._wake, self._resolved, self._tracked.send_again, clock
         )
-        self.wanted_tables = WantedTables(
-            self.routing, options, self.installed.move, self._tracked.send
-        )
+        self.wanted_tables = WantedTables(self.routing, options, self._move, self._tracked.send)
 
     # -------------------------------------------------------------- from outside
 
@@ -214,6 +213,11 @@ class KernelRoutes(Reconciler):
     def _wake_whole(self) -> None:
         self._whole = True
         self._wake()
+
+    def _move(self, moves: Moves) -> None:
+        # Routes of an earlier process may have the same next hops by other peers, unknown yet.
+        if not self._deferred:
+            self.installed.move(moves)
 
     def _resolved(self, message: Resolved) -> None:
         self.routing.resolved(message.resolutions)

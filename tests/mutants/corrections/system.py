@@ -292,6 +292,13 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "tests/reconcilers/kernel/reconciler/test_next_hops.py",
     ),
     (
+        "kernel routes: next hops of earlier routes move with no others",
+        "reconcilers/kernel/reconciler.py",
+        "        if not self._deferred:\n            self.installed.move(moves)",
+        "        self.installed.move(moves)",
+        "tests/reconcilers/kernel/reconciler/test_adoption.py",
+    ),
+    (
         "kernel routes: so is the interface of a session",
         "reconcilers/kernel/forwarding.py",
         'return Unresolved(f"interface {hop.device} is not known yet", pending=True)',

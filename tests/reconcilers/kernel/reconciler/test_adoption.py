@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.kernel.writer.protocol_messages import IPV4, RouteTable
+from reconcilers.kernel.writer.protocol_messages import IPV4, RouteTable, TrackedAddress
 from reconcilers.model import Instance
 from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.build import octets, path, paths
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    BOTH,
     MAIN,
     NUMBERED,
     ONE,
@@ -81,6 +82,28 @@ def test_what_is_announced_again_stays_until_the_interfaces_of_the_host_are_know
     assert not writer.batches
     agent.kernel.host_changed(NUMBERED)
     assert agent.settle().routes[PREFIX] == hops(gateway)
+
+
+def test_a_next_hop_more_of_some_routes_is_none_of_those_that_no_peer_has_announced_yet(
+    writer: MemoryWriter,
+) -> None:
+    """The writer may find the next hops of a route one after the other."""
+    agent = Agent(writer, deferred=True)
+    late = TrackedAddress(254, octets("10.88.0.2"))
+    found, writer.own_routes[late] = writer.own_routes[late], None
+    before = hops("10.88.0.1")
+    agent.start().table(BOTH, PREFIX)
+    assert agent.routes == {PREFIX: before, "198.51.100.0/24": before}
+    writer.own_routes[late] = found
+    writer.resolve([late])
+    both = hops("10.88.0.1", "10.88.0.2")
+    assert agent.settle().routes == {PREFIX: both, "198.51.100.0/24": before}
+
+
+def test_routes_of_a_lost_peer_that_another_one_may_announce_stay(writer: MemoryWriter) -> None:
+    agent = Agent(writer, deferred=True).start().table(ONE, PREFIX)
+    agent.kernel.session_lost("main", "10.88.0.1")
+    assert agent.settle().routes == {"198.51.100.0/24": hops("10.88.0.1")}
 
 
 def test_routes_of_another_metric_go_with_it(writer: MemoryWriter) -> None:

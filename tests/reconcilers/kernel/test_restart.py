@@ -1,0 +1,216 @@
+"""An agent that starts again, in whichever order it learns what it depends on, loses no route."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconcilers.kernel import (
+    installed,
+    resolution,
+    routes_of_classes,
+    wanted_tables,
+)
+from reconcilers.kernel.writer.protocol_messages import TrackedAddress
+from reconcilers.model import Instance
+from reconcilers.target import comparison
+from speaker.api import NO_PATHS, BestPathChange, PathSet, SelectionEnd, TableBegin, TableEnd
+from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.build import internal, octets, path, paths
+from tests.reconcilers.kernel.memory_writer import Place
+from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
+    BOTH,
+    DEFAULT,
+    NUMBERED,
+    ONE,
+    TWO,
+    Agent,
+    many,
+    wire,
+)
+from tests.reconcilers.kernel.test_any_order import LateWriter, SmallBatches
+
+PREFIXES = many(6)
+FAR = ("192.0.2.1", "192.0.2.2")
+"""Next hops that the host's default route leads to."""
+NOWHERE = "198.18.0.1"
+BEST = (
+    ONE,
+    TWO,
+    BOTH,
+    paths(path("10.88.0.1"), internal(FAR[0], peer="10.88.0.2")),
+    *(paths(internal(far, peer="10.88.0.1")) for far in FAR),
+    paths(internal(NOWHERE, peer="10.88.0.1")),
+    paths(path("", peer="eth0", address="fe80::1", interface="eth0", link_local=octets("fe80::1"))),
+)
+ROWS = {
+    "main": Instance("main", None, 64710, "10.88.0.11", dialect="frr"),
+    "red": Instance("red", "red", 64710, "10.99.0.11", dialect="frr"),
+}
+"""Of the default VRF and of another one, which imports the routes of the first one."""
+Tables = dict[tuple[str, str], PathSet]
+KEYS = st.tuples(st.sampled_from(tuple(ROWS)), st.sampled_from(PREFIXES))
+TABLES = st.dictionaries(KEYS, st.sampled_from(BEST), min_size=2)
+FORMER = st.dictionaries(KEYS, st.sampled_from(BEST), max_size=2)
+"""What an earlier agent had in place of it."""
+INPUTS = (
+    "host",
+    "writer",
+    *(f"instance {name}" for name in ROWS),
+    *(f"end {name}" for name in ROWS),
+)
+STEPS = st.lists(
+    st.one_of(
+        st.sampled_from(INPUTS),
+        st.sampled_from(("slice", "round", "write", "answer", "turn")),
+        st.tuples(st.sampled_from(tuple(ROWS)), st.sampled_from(PREFIXES), st.booleans()),
+    ),
+    max_size=80,
+)
+
+
+class OneByOne(LateWriter):
+    """A writer that reports each next hop in a message of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for far in FAR:
+            self.own_routes[TrackedAddress(254, octets(far))] = DEFAULT
+
+    def resolve(self, addresses: Iterable[TrackedAddress]) -> None:
+        for address in addresses:
+            super().resolve([address])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_rounds() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(installed, "BatchSize", SmallBatches)
+        patch.setattr(comparison, "SLICE_PARTS", 3)
+        patch.setattr(wanted_tables, "TAKEN", 4)
+        patch.setattr(resolution, "RESOLVED", 2)
+        patch.setattr(routes_of_classes, "LOOKED_AT", 3)
+        yield
+
+
+class Restart:
+    """An agent that finds the routes of an earlier one, and its inputs, each once."""
+
+    def __init__(self, writer: LateWriter, tables: Tables, observe: Callable[[], None]) -> None:
+        self.writer = writer
+        self.agent = Agent(writer, deferred=True)
+        self.agent.kernel.host_changed(None)
+        self._tables = tables
+        self._announced: set[tuple[str, str]] = set()
+        self._given: set[str] = set()
+        self._rounds: Iterator[None] = iter(())
+        self._observe = observe
+
+    def perform(self, step: str | tuple[str, str, bool]) -> None:
+        match step:
+            case "slice":
+                self._slice()
+            case "round":
+                while self._slice():
+                    pass
+            case "write" if self.writer.sent:
+                self.writer.step()
+            case "answer":
+                self.writer.answer()
+            case "turn":
+                for each in ("round", "write", "answer"):
+                    self.perform(each)
+            case str(name) if name in INPUTS and name not in self._given:
+                self._give(*name.split())
+            case (str(instance), str(prefix), bool(urgent)):
+                self._announce(instance, prefix, urgent=urgent)
+        self._observe()
+
+    def _slice(self) -> bool:
+        for _ in self._rounds:
+            return True
+        self._rounds = self.agent.runner.slices(lambda: self.agent.now)
+        return False
+
+    def _give(self, name: str, instance: str = "") -> None:
+        kernel = self.agent.kernel
+        match name:
+            case "host":
+                kernel.host_changed(NUMBERED)
+            case "writer":
+                self.writer.connect()
+            case "instance":
+                self.agent.instances(ROWS[instance])
+                kernel.configure(self.agent.db.snapshot())
+                kernel.best_paths(instance, [TableBegin()])
+            case _ if f"instance {instance}" not in self._given:
+                return
+            case _:
+                for of, prefix in self._tables:
+                    if of == instance:
+                        self._announce(instance, prefix, urgent=False)
+                kernel.best_paths(instance, [TableEnd(), SelectionEnd()])
+        self._given.add(f"{name} {instance}".strip())
+
+    def _announce(self, instance: str, prefix: str, *, urgent: bool) -> None:
+        key = (instance, prefix)
+        if (
+            f"instance {instance}" in self._given
+            and key in self._tables
+            and key not in self._announced
+        ):
+            self._announced.add(key)
+            item = BestPathChange(IPV4_UNICAST, NO_PATHS, self._tables[key], (wire(prefix),))
+            self.agent.kernel.best_paths(instance, [item], [item] if urgent else ())
+
+    def end(self) -> None:
+        """Learn the rest, and end the deferral."""
+        for name in INPUTS:
+            self.perform(name)
+        self._settle()
+        self.agent.kernel.end_deferral()
+        self._settle()
+
+    def _settle(self) -> None:
+        while self._slice() or self.writer.sent or self.writer.answers:
+            self.perform("write")
+            self.perform("answer")
+        self.agent.settle()
+        self._observe()
+
+
+def after(tables: Tables, writer: LateWriter) -> dict[Place, object]:
+    """Return what an agent leaves in the kernel that learns everything at once."""
+    restart = Restart(writer, tables, lambda: None)
+    restart.end()
+    return dict(writer.kernel)
+
+
+@given(FORMER, TABLES, STEPS)
+@settings(deadline=None)
+def test_a_route_that_stays_is_never_gone(
+    former: Tables, tables: Tables, steps: list[str | tuple[str, str, bool]]
+) -> None:
+    """Nor does it lead to others than before, meanwhile."""
+    expected = after(tables, OneByOne())
+    writer = OneByOne()
+    before = after({**tables, **former}, writer)
+    writer.answers.clear()
+    staying = {place for place, hops in expected.items() if before.get(place) == hops}
+    broken: list[object] = []
+
+    def observe() -> None:
+        for place in staying:
+            hops = writer.kernel.get(place)
+            if hops is None or not set(hops) <= set(expected[place]):  # type: ignore[call-overload]
+                broken.append((place, hops))
+
+    restart = Restart(writer, tables, observe)
+    for step in steps:
+        restart.perform(step)
+    restart.end()
+    assert not broken
+    assert writer.kernel == expected
