@@ -266,8 +266,11 @@ class DeferralJob:
         while self._kernel.deferred:
             await asyncio.sleep(DEFERRAL_POLL_SECONDS)
             pending = self._intent.pending_dialects.count(self._database.snapshot())
-            # Before the intent is compiled no peer is known that could announce them again.
-            if pending or not (self._kernel.compared and self._kernel.installed.listed):
+            kernel = self._kernel
+            # Before the intent is compiled no peer is known that could announce them again, and before
+            # the host is read no table of a VRF.
+            is_known = kernel.compared and kernel.installed.listed and kernel.routing.host_known
+            if pending or not is_known:
                 continue
             deferral = deferral or Deferral(clock())
             if self._is_over(deferral, clock()):

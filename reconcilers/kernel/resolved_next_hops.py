@@ -73,6 +73,11 @@ class TrackedRouting(HostRouting):
         """The next hops to resolve: addresses that were looked up since the last pass began."""
         return self._former | self._wanted
 
+    @property
+    def host_known(self) -> bool:
+        """Whether the interfaces and VRFs of the host are known: without them no VRF has a table."""
+        return self._host is not None
+
     def index_of(self, device: str) -> int | None:
         """Return the kernel's number of an interface, for a resolved next hop."""
         return self._indexes.get(device)

@@ -59,6 +59,7 @@ from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     NUMBERED,
     ONE,
     PREFIX,
+    RED,
     TWO,
     Agent,
     hops,
@@ -296,6 +297,32 @@ def test_routes_of_an_earlier_process_are_kept_until_the_intent_is_compiled() ->
             assert not agent.kernel.deferred
 
     looptime.run(scenario())
+
+
+def test_routes_of_an_earlier_process_in_a_vrf_are_kept_until_the_host_is_known() -> None:
+    """Its table is not known before: how long that takes, and whether it fails at first."""
+    agent, speaker, jobs = Agent(deferred=True), Speaker(), TestJobs()
+    before = {PREFIX: hops("10.99.0.1", interface=3)}
+    agent.writer.kernel[RED, wire(PREFIX)] = before[PREFIX]
+    agent.kernel.host_changed(None)
+    DeferralJob(agent.db, agent.intent, cast("SpeakerPort", speaker), agent.kernel, jobs.given)
+    agent.instances(Instance("red", "red", 64710, "10.99.0.11", dialect="frr"))
+    agent.writer.connect()
+    agent.settle()
+    announced = paths(path("10.99.0.1", instance="red"))
+    agent.table(announced, PREFIX, instance="red")
+
+    async def scenario() -> None:
+        async with jobs.running():
+            await asyncio.sleep(2 * DEFERRAL_SECONDS)
+            assert agent.settle().of(RED) == before
+            agent.kernel.host_changed(NUMBERED)
+            await asyncio.sleep(10)
+            assert not agent.kernel.deferred
+            assert agent.settle().of(RED) == before
+
+    looptime.run(scenario())
+    assert not agent.writer.batches
 
 
 def test_the_span_of_a_batch_of_best_paths_has_its_prefixes_and_the_peers_that_sent_it(

@@ -299,6 +299,13 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "tests/reconcilers/kernel/reconciler/test_adoption.py",
     ),
     (
+        "kernel routes: no table of a VRF is known before the host",
+        "cells/kernel/following.py",
+        " and kernel.routing.host_known",
+        "",
+        "tests/cells/kernel/test_following.py",
+    ),
+    (
         "kernel routes: so is the interface of a session",
         "reconcilers/kernel/forwarding.py",
         'return Unresolved(f"interface {hop.device} is not known yet", pending=True)',
