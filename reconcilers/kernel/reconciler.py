@@ -220,7 +220,7 @@ class KernelRoutes(Reconciler):
             self.installed.move(moves)
 
     def _resolved(self, message: Resolved) -> None:
-        self.routing.resolved(message.resolutions)
+        self._tracked.resolved(message.resolutions)
         self.causes.add(self._unresolved.take()[0])
         self._resolve(networks=False)
 

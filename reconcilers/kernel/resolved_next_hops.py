@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import final
 
 from reconcilers.kernel.routing import Hop, HostRoute, HostRouting, NotKnown
@@ -48,6 +49,11 @@ class TrackedRouting(HostRouting):
         """Take the next hops that the writer has resolved."""
         for address, route in resolutions:
             self._found[address] = route
+
+    def keep(self, tracked: AbstractSet[TrackedAddress]) -> None:
+        """Forget the next hops that the writer follows no more: what it found of them may change."""
+        for address in self._found.keys() - tracked:
+            del self._found[address]
 
     def begin(self) -> None:
         """Begin to collect the next hops to resolve; until `end` the former ones are resolved, too."""

@@ -10,7 +10,7 @@ from reconcilers.kernel.next_hop_metrics import Metrics, next_hop_metrics
 from reconcilers.kernel.resolved_next_hops import TrackedRouting
 from reconcilers.kernel.routing import DEFAULT_VRF
 from reconcilers.kernel.writer.port import KernelWriter
-from reconcilers.kernel.writer.protocol_messages import Track, TrackedAddress
+from reconcilers.kernel.writer.protocol_messages import Resolution, Track, TrackedAddress
 from reconcilers.model import NextHops
 from reconcilers.sliced_work import Pieces, Slices
 
@@ -63,8 +63,13 @@ class TrackedNextHops:
         self._compared = self._routing.revision
         wanted = self._routing.wanted.union(self._of_received)
         if wanted != self._sent:
+            self._routing.keep(wanted)
             self._sent = wanted
             self._writer.send(Track(tuple(sorted(wanted))))
+
+    def resolved(self, resolutions: Iterable[Resolution]) -> None:
+        """Take what the writer has found of the next hops that it looks up, and of no others."""
+        self._routing.resolved(each for each in resolutions if each.address in self._sent)
 
     def send_again(self) -> None:
         """Send the next hops to look up to a new writer.

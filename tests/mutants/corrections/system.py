@@ -299,6 +299,13 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "tests/reconcilers/kernel/reconciler/test_adoption.py",
     ),
     (
+        "kernel routes: what was found of a next hop is forgotten with it",
+        "reconcilers/kernel/tracked_next_hops.py",
+        "            self._routing.keep(wanted)\n",
+        "",
+        "tests/reconcilers/kernel/reconciler/test_next_hops.py",
+    ),
+    (
         "kernel routes: no table of a VRF is known before the host",
         "cells/kernel/following.py",
         " and kernel.routing.host_known",

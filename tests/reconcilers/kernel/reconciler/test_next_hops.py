@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from reconcilers.kernel.writer.protocol_messages import Move, NextHop, TrackedAddress
+from reconcilers.kernel.writer.protocol_messages import (
+    Move,
+    NextHop,
+    Resolution,
+    Resolved,
+    TrackedAddress,
+)
 from reconcilers.model import Instance
 from resources.host import Host
 from speaker.api import NO_PATHS, BestPathChange
@@ -38,6 +44,38 @@ def test_a_route_stays_as_it_is_until_its_new_next_hop_is_known() -> None:
     agent = Agent().start().table(ONE, PREFIX)
     new = BestPathChange(IPV4_UNICAST, ONE, TWO, (wire(PREFIX),))
     agent.kernel.best_paths("main", [new])
+    agent.round()
+    assert agent.kernel.installed.pending == 0
+    assert agent.settle().routes == {PREFIX: hops("10.88.0.2")}
+
+
+def test_what_was_known_of_a_next_hop_before_the_writer_last_looked_it_up_counts_no_more() -> None:
+    """Its network may have come while no route had it."""
+    agent = Agent()
+    gateway = TrackedAddress(254, octets("10.88.0.2"))
+    found, agent.writer.own_routes[gateway] = agent.writer.own_routes[gateway], None
+    agent.start().table(ONE, PREFIX)
+    other = "198.51.100.0/24"
+    agent.change(TWO, other)
+    agent.change(NO_PATHS, other, before=TWO)
+    agent.kernel.host_changed(NUMBERED)
+    agent.settle()
+    assert gateway not in agent.writer.tracked.addresses
+    agent.writer.own_routes[gateway] = found
+    agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, ONE, TWO, (wire(PREFIX),))])
+    agent.round()
+    assert agent.kernel.installed.pending == 0
+    assert agent.settle().routes == {PREFIX: hops("10.88.0.2")}
+
+
+def test_what_the_writer_reports_of_a_next_hop_that_it_is_to_forget_is_not_known() -> None:
+    agent = Agent().start().table(TWO, PREFIX)
+    agent.change(ONE, PREFIX, before=TWO)
+    agent.kernel.host_changed(NUMBERED)
+    agent.settle()
+    gateway = TrackedAddress(254, octets("10.88.0.2"))
+    agent.writer.report(Resolved((Resolution(gateway, None),)))
+    agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, ONE, TWO, (wire(PREFIX),))])
     agent.round()
     assert agent.kernel.installed.pending == 0
     assert agent.settle().routes == {PREFIX: hops("10.88.0.2")}
