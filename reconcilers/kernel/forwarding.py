@@ -15,7 +15,7 @@ import msgspec
 
 from reconcilers.kernel.next_hops import Unresolved, resolve
 from reconcilers.kernel.reasons import NotInstalled, Reason
-from reconcilers.kernel.routing import DEFAULT_VRF, Hop, Routing
+from reconcilers.kernel.routing import Hop, Routing
 from reconcilers.kernel.writer.protocol_messages import BLACKHOLE, NextHop, NextHopSet
 from speaker.api.best_paths import BestPath, PathSet
 from speaker.iana import WELL_KNOWN_COMMUNITIES
@@ -204,7 +204,11 @@ class ForwardingRules:
         return hops
 
     def _resolve(self, path: BestPath, family: Family) -> dict[Hop, NextHop] | Unresolved:
-        vrf = self._vrfs.get(path.instance, DEFAULT_VRF)
+        vrf = self._vrfs.get(path.instance)
+        if vrf is None:
+            # Its routes are about to be withdrawn, or its row is about to come.
+            text = f"the VRF of instance {path.instance} is not known yet"
+            return Unresolved(text, pending=True)
         resolved = resolve(path, family, vrf, self._routing)
         if isinstance(resolved, Unresolved):
             return resolved

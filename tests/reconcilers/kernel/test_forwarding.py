@@ -127,6 +127,14 @@ def test_equal_sets_of_next_hops_are_one_object() -> None:
     assert one.next_hops is other.next_hops
 
 
+def test_a_next_hop_of_an_instance_without_a_row_waits_for_it() -> None:
+    """Its VRF is not known: the default one may lead elsewhere, or nowhere."""
+    found = forwarding(path("10.88.0.1", instance="blue"))
+    text = "the VRF of instance blue is not known yet"
+    assert found.why_not == NotInstalled(Reason.NEXT_HOP, text)
+    assert found.pending
+
+
 def test_an_interface_without_a_number_is_not_known_yet() -> None:
     routing = Changing(HOST)
     routing.index_of = lambda _: None  # type: ignore[attr-defined]

@@ -181,8 +181,6 @@ class Restart:
             and key not in self._announced
         ):
             self._announced.add(key)
-            for one in self._tables[key].paths:
-                self._give("instance", one.instance)
             item = BestPathChange(IPV4_UNICAST, NO_PATHS, self._tables[key], (wire(prefix),))
             self.agent.kernel.best_paths(instance, [item], [item] if urgent else ())
 
