@@ -55,7 +55,7 @@ class PlainError(Exception):
 
 
 class UnavailableError(Exception):
-    """An action that is not possible yet; ``str()`` is one sentence."""
+    """A request that cannot be answered yet; ``str()`` is one sentence."""
 
 
 def no_notes() -> Sequence[str]:

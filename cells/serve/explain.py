@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from cells.api.model import ExplainItem
-from cells.api.resource import BadRequestError, NotFoundError
+from cells.api.resource import BadRequestError, NotFoundError, UnavailableError
 from cells.hive import Group
 from cells.intent.cell import IntentLoop
 from cells.serve.items import explain_item
@@ -49,11 +49,12 @@ class AgentExplanations:
     ) -> Iterator[Sequence[ExplainItem]]:
         """Yield the explanations of a prefix or of an object, one group for each peer.
 
-        Raises `NotFoundError` or `BadRequestError` before the first item.
+        Raises `NotFoundError`, `BadRequestError`, or before the first round `UnavailableError`, before
+        the first item.
         """
         explainer = self._loop.explainer()
         if explainer is None:
-            raise NotFoundError("not all sources have been read yet; retry in a moment")
+            raise UnavailableError("not all sources have been read yet; retry in a moment")
         self._names.check(peer, instance)
         chosen = self._names.chosen(peer, instance)
         parsed = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cells.api.resource import NotFoundError
+from cells.api.resource import UnavailableError
 from cells.intent.cell import IntentLoop
 from cells.state.node import ThisNode
 from reconcilers.apply.passwords import Passwords
@@ -34,10 +34,10 @@ class AgentIntent:
     def intent(self) -> Iterator[Sequence[Json]]:
         """Yield the items of the state in slices, the node first.
 
-        Raises `NotFoundError` before the first round.
+        Raises `UnavailableError` before the first round.
         """
         if self._loop.explainer() is None:
-            raise NotFoundError("not all sources have been read yet; retry in a moment")
+            raise UnavailableError("not all sources have been read yet; retry in a moment")
         return self._slices()
 
     def _slices(self) -> Iterator[Sequence[Json]]:

@@ -107,7 +107,12 @@ def test_explanations_know_the_sessions(tmp_path: Path) -> None:
         agent.write_objects("web.json", service("web", "198.51.100.10"))
         agent.start()
         try:
-            eventually(lambda: agent.routes("advertised", peer="tor-1"))
+
+            def advertised() -> None:
+                assert agent.routes("advertised", peer="tor-1")
+
+            # Before all objects are read nothing is explained.
+            eventually(advertised)
 
             def explained() -> None:
                 found = agent.command("explain", "shop/web")["items"]

@@ -129,7 +129,9 @@ def waggle(*arguments: str) -> dict[str, Any]:
     ):
         status = main([*arguments, "-o", "json"])
     if status != 0:
-        message = f"waggle {' '.join(arguments)}: status {status}: {errors.getvalue()}"
+        # Refusals are in the document.
+        texts = f"{errors.getvalue()}{printed.getvalue()}"
+        message = f"waggle {' '.join(arguments)}: status {status}: {texts}"
         raise RuntimeError(message)
     answer: dict[str, Any] = json.loads(printed.getvalue())
     return answer

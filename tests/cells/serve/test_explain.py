@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from cells.api.model import ExplainItem
-from cells.api.resource import BadRequestError, NotFoundError
+from cells.api.resource import BadRequestError, NotFoundError, UnavailableError
 from cells.hive import Group
 from cells.options import NodeOptions
 from cells.serve.explain import AgentExplanations
@@ -83,7 +83,7 @@ def shown(items: Sequence[ExplainItem]) -> list[tuple[bool, str, str | None]]:
 def test_before_the_sources_are_read_there_is_no_explanation() -> None:
     it = Explaining()
     it.is_read = False
-    with pytest.raises(NotFoundError, match="not all sources have been read yet"):
+    with pytest.raises(UnavailableError, match="not all sources have been read yet"):
         it.items()
 
 
