@@ -34,7 +34,7 @@ from reconcilers.kernel.default_route import default_route_names
 from reconcilers.kernel.installed import InstalledRoutes
 from reconcilers.kernel.next_hop_metrics import Metrics
 from reconcilers.kernel.options import FibOptions
-from reconcilers.kernel.resolution import Moves
+from reconcilers.kernel.resolution import Moves, moves_of_earlier_routes
 from reconcilers.kernel.resolved_next_hops import TrackedRouting
 from reconcilers.kernel.routing import DEFAULT_VRF
 from reconcilers.kernel.tracked_next_hops import TrackedNextHops
@@ -215,8 +215,10 @@ class KernelRoutes(Reconciler):
         self._wake()
 
     def _move(self, moves: Moves) -> None:
-        # Routes of an earlier process may have the same next hops by other peers, unknown yet.
-        if not self._deferred:
+        if self._deferred:
+            is_announced = self._stale is not None and not any(self._stale.values())
+            moves = moves_of_earlier_routes(moves, remove=is_announced)
+        if moves:
             self.installed.move(moves)
 
     def _resolved(self, message: Resolved) -> None:

@@ -28,6 +28,19 @@ Moves: TypeAlias = dict[NextHopSet, NextHopSet | None]
 """New sets of next hops by the former ones, which no class uses any more; None removes the routes."""
 
 
+def moves_of_earlier_routes(moves: Moves, *, remove: bool) -> Moves:
+    """Return the moves that suit all routes, also of an earlier process, and not resolved ones.
+
+    These may have the same next hops by other peers: such a route loses a next hop that is gone, and
+    gets none in its place. ``remove``: all are announced again, so that none is removed in error.
+    """
+    return {
+        before: after
+        for before, after in moves.items()
+        if (remove if after is None else set(after) < set(before))
+    }
+
+
 class ChangedClass(NamedTuple):
     """A class that leads to other next hops than before."""
 

@@ -294,8 +294,8 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
     (
         "kernel routes: next hops of earlier routes move with no others",
         "reconcilers/kernel/reconciler.py",
-        "        if not self._deferred:\n            self.installed.move(moves)",
-        "        self.installed.move(moves)",
+        "        if self._deferred:\n            is_announced",
+        "        if False:\n            is_announced",
         "tests/reconcilers/kernel/reconciler/test_adoption.py",
     ),
     (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from reconcilers.kernel.forwarding import ForwardingClass, ForwardingRules, NextHopSets
-from reconcilers.kernel.resolution import ChangedClass, Moves, Resolution
+from reconcilers.kernel.resolution import ChangedClass, Moves, Resolution, moves_of_earlier_routes
 from reconcilers.kernel.routing import HostRoute, HostRouting, NotKnown
 from reconcilers.kernel.writer.protocol_messages import NextHop, NextHopSet
 from resources.host import Host
@@ -321,3 +321,13 @@ def test_a_class_whose_next_hops_are_looked_up_keeps_its_routes() -> None:
     passes.refresh()
     assert before not in passes.finish()
     assert passes.rules.of(BOTH, IPV4_UNICAST).pending
+
+
+def test_routes_of_an_earlier_process_lose_next_hops_and_get_no_others() -> None:
+    one, two = hops("10.88.0.1"), hops("10.88.0.2")
+    both = (*one, *two)
+    assert moves_of_earlier_routes({both: two}, remove=False) == {both: two}
+    assert moves_of_earlier_routes({one: both}, remove=False) == {}
+    assert moves_of_earlier_routes({one: two}, remove=True) == {}
+    assert moves_of_earlier_routes({one: None}, remove=False) == {}
+    assert moves_of_earlier_routes({one: None}, remove=True) == {one: None}
