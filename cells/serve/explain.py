@@ -49,8 +49,8 @@ class AgentExplanations:
     ) -> Iterator[Sequence[ExplainItem]]:
         """Yield the explanations of a prefix or of an object, one group for each peer.
 
-        Raises `NotFoundError`, `BadRequestError`, or before the first round `UnavailableError`, before
-        the first item.
+        Raises before the first item: `NotFoundError`, `BadRequestError`, and until the first round of
+        the intent `UnavailableError`.
         """
         explainer = self._loop.explainer()
         if explainer is None:

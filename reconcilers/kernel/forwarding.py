@@ -206,7 +206,7 @@ class ForwardingRules:
     def _resolve(self, path: BestPath, family: Family) -> dict[Hop, NextHop] | Unresolved:
         vrf = self._vrfs.get(path.instance)
         if vrf is None:
-            # Its routes are about to be withdrawn, or its row is about to come.
+            # The instance is about to be removed with its routes, or its row is about to come.
             text = f"the VRF of instance {path.instance} is not known yet"
             return Unresolved(text, pending=True)
         resolved = resolve(path, family, vrf, self._routing)

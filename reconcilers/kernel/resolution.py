@@ -29,10 +29,10 @@ Moves: TypeAlias = dict[NextHopSet, NextHopSet | None]
 
 
 def moves_of_earlier_routes(moves: Moves, *, remove: bool) -> Moves:
-    """Return the moves that suit all routes, also of an earlier process, and not resolved ones.
+    """Return the moves that suit routes of an earlier process, or with a pending next hop, as well.
 
-    These may have the same next hops by other peers: such a route loses a next hop that is gone, and
-    gets none in its place. ``remove``: all are announced again, so that none is removed in error.
+    Such routes may have the same next hops by other peers: they lose a next hop that is gone, and get
+    none in its place. ``remove``: all of them are announced again, so none is removed in error.
     """
     return {
         before: after

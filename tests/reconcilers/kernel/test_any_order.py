@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcilers.kernel import (
-    installed,
-    resolution,
-    routes_of_classes,
-    unsettled_moves,
-    wanted_tables,
-)
-from reconcilers.kernel.writer.protocol_messages import FromWriter, Reason, TrackedAddress
+from reconcilers.kernel.writer.protocol_messages import Reason, TrackedAddress
 from reconcilers.model import Instance
-from reconcilers.target import comparison, verification
 from reconcilers.target.verification import Verification
 from resources.host import Host, Vrf
 from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.build import internal, octets, path, paths
+from tests.reconcilers.kernel.late_writer import LateWriter, small_rounds
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
@@ -102,53 +94,9 @@ STEPS = st.lists(
 )
 
 
-class SmallBatches:
-    """In place of `BatchSize`: several changes of one prefix are on their way."""
-
-    routes = 2
-
-    def confirmed(self, routes: int, seconds: float) -> None:
-        """See `BatchSize`."""
-
-
-class LateWriter(MemoryWriter):
-    """A writer whose answers arrive when the test lets them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answers: deque[FromWriter] = deque()
-        self._hear: Callable[[FromWriter], None] = lambda _: None
-
-    def follow(self, connected: Callable[[], None], received: Callable[[FromWriter], None]) -> None:
-        super().follow(connected, self.answers.append)
-        self._hear = received
-
-    def connect(self) -> None:
-        self.answers.clear()
-        super().connect()
-
-    def answer(self) -> None:
-        if self.answers:
-            self._hear(self.answers.popleft())
-
-    def run(self) -> None:
-        while self.sent or self.answers:
-            if self.sent:
-                self.step()
-            self.answer()
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _small_rounds() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(installed, "BatchSize", SmallBatches)
-        patch.setattr(comparison, "SLICE_PARTS", 3)
-        patch.setattr(verification, "PIECE_PARTS", 2)
-        patch.setattr(wanted_tables, "TAKEN", 4)
-        patch.setattr(wanted_tables, "FEW", 1)
-        patch.setattr(resolution, "RESOLVED", 2)
-        patch.setattr(routes_of_classes, "LOOKED_AT", 3)
-        patch.setattr(unsettled_moves, "SETTLED", 3)
+    with small_rounds():
         yield
 
 

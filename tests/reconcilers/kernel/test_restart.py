@@ -8,18 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcilers.kernel import (
-    installed,
-    resolution,
-    routes_of_classes,
-    wanted_tables,
-)
 from reconcilers.kernel.writer.protocol_messages import TrackedAddress
 from reconcilers.model import Instance
-from reconcilers.target import comparison
 from speaker.api import NO_PATHS, BestPathChange, PathSet, SelectionEnd, TableBegin, TableEnd
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.build import internal, octets, path, paths
+from tests.reconcilers.kernel.late_writer import LateWriter, small_rounds
 from tests.reconcilers.kernel.memory_writer import Place
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     BOTH,
@@ -31,7 +25,6 @@ from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     many,
     wire,
 )
-from tests.reconcilers.kernel.test_any_order import LateWriter, SmallBatches
 from tests.support.examples import examples
 
 PREFIXES = many(3)
@@ -95,12 +88,7 @@ class OneByOne(LateWriter):
 
 @pytest.fixture(scope="module", autouse=True)
 def _small_rounds() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(installed, "BatchSize", SmallBatches)
-        patch.setattr(comparison, "SLICE_PARTS", 3)
-        patch.setattr(wanted_tables, "TAKEN", 4)
-        patch.setattr(resolution, "RESOLVED", 2)
-        patch.setattr(routes_of_classes, "LOOKED_AT", 3)
+    with small_rounds():
         yield
 
 
