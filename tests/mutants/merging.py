@@ -331,8 +331,8 @@ _CHANGES: Final = (
     (
         "metallb",
         _SERVICES,
-        'if service.spec.external_traffic_policy == "Local" and node not in usable:',
-        "if False:",
+        "                if not local or endpoint.node_name == node:",
+        "                if True:",
     ),
 )
 MERGING: Final = tuple(Mutant(*change, _TESTS[change[0]]) for change in _CHANGES)

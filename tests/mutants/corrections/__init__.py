@@ -4,6 +4,7 @@
 routers and an API server. A rule is the behaviour in a few words.
 
 * `routes`: what loses or misroutes traffic, or admits a stranger
+* `service_addresses`: the addresses of Services, and how many there may be
 * `users`: commands, the chart, the pages
 * `system`: the speaker, clusters, dialects
 * `survivors`: mutations of one operand that no test noticed
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.mutants.corrections import routes, survivors, system, users
+from tests.mutants.corrections import routes, service_addresses, survivors, system, users
 from tests.mutants.rules import Mutant
 
 
@@ -25,8 +26,12 @@ def _mutant(prefix: str, change: tuple[str, ...]) -> Mutant:
 CORRECTIONS: Final = (
     *(
         _mutant("correction", change)
-        for part in (routes, users, system, survivors)
+        for part in (routes, service_addresses, users, system, survivors)
         for change in part.CHANGES
     ),
-    *(_mutant("live correction", change) for part in (routes, system) for change in part.LIVE),
+    *(
+        _mutant("live correction", change)
+        for part in (routes, service_addresses, system)
+        for change in part.LIVE
+    ),
 )
