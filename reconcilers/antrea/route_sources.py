@@ -61,9 +61,9 @@ class AntreaServiceSource(ServiceSource):
         rules: Sequence[RouteSet],
         /,
     ) -> Iterator[Contributed]:
-        """Yield the addresses of one Service as routes of Antrea."""
+        """Iterate over the addresses of one Service as routes of Antrea."""
         candidates = of_service(service, slices, context.node, ready_only=self._ready_only)
-        yield from contributions(candidates, rules)
+        return contributions(candidates, rules)
 
 
 class EgressSource(RowSource[Egress]):

@@ -65,12 +65,12 @@ class ServiceSource(ABC):
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any]
     ) -> Iterator[Contributed | Rejected]:
-        """Yield what one Service of any dialect's source contributes; nothing if gone."""
+        """Iterate over what one Service of any dialect's source contributes; nothing if gone."""
         service = self._tables.services.get(snapshot, key)
         if service is None:
-            return
+            return iter(())
         slices = self._tables.endpoint_slices.find(snapshot, BY_SERVICE, key)
-        yield from self.of_service(service, slices, snapshot, context, rules)
+        return self.of_service(service, slices, snapshot, context, rules)
 
     @abstractmethod
     def of_service(
@@ -82,4 +82,4 @@ class ServiceSource(ABC):
         rules: Sequence[Any],
         /,
     ) -> Iterator[Contributed | Rejected]:
-        """Yield what one Service contributes to route sets with any dialect's rules."""
+        """Iterate over what one Service contributes to route sets with any dialect's rules."""

@@ -81,7 +81,7 @@ class RouteRows:
                     same.add(key)  # Most prefixes of an object that changed are as they were.
             if self._pieces.fill_slice(len(some) + ROW_PIECES * removed):
                 yield
-        changed = [key for key in contributions if key not in same]
+        changed = [key for key in contributions if key not in same] if same else contributions
         return written + (yield from self.change(txn, route_set, origin, contributions, changed))
 
     def change(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -24,13 +25,13 @@ Withheld: TypeAlias = tuple[str, str]
 """Why something is not advertised: one word, and a sentence without its end."""
 
 
-class AdvertisementRule(msgspec.Struct, frozen=True):
+class AdvertisementRule(msgspec.Struct, frozen=True, dict=True):
     """One BGPAdvertisement of the node, with its communities resolved."""
 
     row: BGPAdvertisement
     attributes: Attributes
 
-    @property
+    @cached_property
     def ref(self) -> ObjectRef:
         """The BGPAdvertisement that has the rule."""
         return ref_to(BGP_ADVERTISEMENT, self.row)
@@ -40,7 +41,7 @@ class AdvertisementRule(msgspec.Struct, frozen=True):
         """The communities of the BGPAdvertisement, large ones included."""
         return frozenset((*self.attributes.communities, *self.attributes.large_communities))
 
-    @property
+    @cached_property
     def community_count(self) -> int:
         """The number of the BGPAdvertisement's `communities`."""
         return len(self.attributes.communities) + len(self.attributes.large_communities)
@@ -81,7 +82,10 @@ class NodeRules(msgspec.Struct, frozen=True):
 
     def of_pool(self, pool: str) -> tuple[AdvertisementRule, ...]:
         """Return the rules of the BGPAdvertisements that select a pool."""
-        return tuple(chosen(self.advertisements, self.selecting.get(pool, 0)))
+        bits = self.selecting.get(pool, 0)
+        if bits == (1 << len(self.advertisements)) - 1:  # as advertisements without selectors
+            return self.advertisements
+        return tuple(chosen(self.advertisements, bits))
 
 
 class PeerRules(NamedTuple):

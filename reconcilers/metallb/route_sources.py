@@ -37,10 +37,11 @@ class MetalLBServiceSource(ServiceSource):
         rules: Sequence[RouteSet],
         /,
     ) -> Iterator[Contributed | Rejected]:
-        """Yield what MetalLB's route source has of one Service: its addresses, or their aggregates."""
+        """Iterate over MetalLB's routes of one Service: its addresses, or their aggregates."""
         translated = [
             (rule.name, of_peers) for rule in rules if (of_peers := rules_of(rule)) is not None
         ]
-        if translated:
-            state = service_state(service, slices, context.node, self._class)
-            yield from contributions(state, translated)
+        if not translated:
+            return iter(())
+        state = service_state(service, slices, context.node, self._class)
+        return contributions(state, translated)

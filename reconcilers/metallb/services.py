@@ -90,13 +90,17 @@ def _not_ours(service: Service, load_balancer_class: str) -> Withheld | None:
 
 
 def _endpoints(service: Service, slices: Iterable[EndpointSlice], node: str) -> Withheld | None:
-    usable = [e.node_name for piece in slices for e in piece.endpoints if e.usable]
-    if not usable:
+    local, elsewhere = service.spec.external_traffic_policy == "Local", False
+    for piece in slices:
+        for endpoint in piece.endpoints:
+            if endpoint.usable:
+                if not local or endpoint.node_name == node:
+                    return None
+                elsewhere = True
+    if not elsewhere:
         return ("NoEndpoint", "it has no endpoint that is ready or serving")
-    if service.spec.external_traffic_policy == "Local" and node not in usable:
-        text = "its traffic policy is Local, and no endpoint on this node is ready or serving"
-        return ("NoLocalEndpoint", text)
-    return None
+    text = "its traffic policy is Local, and no endpoint on this node is ready or serving"
+    return ("NoLocalEndpoint", text)
 
 
 def decide(state: ServiceState, rules: NodeRules) -> Decision:
@@ -121,8 +125,7 @@ def decide(state: ServiceState, rules: NodeRules) -> Decision:
         text = f"the service selectors of no BGPAdvertisement for pool {pool} match its labels"
         withheld = ("NoMatchingAdvertisement", text)
         return Decision((), withheld, of_pool[0].ref, nearest=of_pool)
-    versions = [6 if address.family == IPV6_UNICAST else 4 for address in state.addresses]
-    colliding = _colliding(matching, versions)
+    colliding = _colliding(matching, state.addresses)
     if colliding:
         first, second = colliding[:2]
         text = _preferences_text(first, second)
@@ -134,14 +137,14 @@ def decide(state: ServiceState, rules: NodeRules) -> Decision:
 
 
 def _colliding(
-    given: Sequence[AdvertisementRule], versions: Sequence[int]
+    given: Sequence[AdvertisementRule], addresses: Iterable[HostRoute]
 ) -> Sequence[AdvertisementRule]:
     """Return the advertisements that give an address two local preferences, two that do so first."""
     if len({advertisement.row.spec.local_pref for advertisement in given}) < 2:
         return ()
     rows = {number: advertisement.row for number, advertisement in enumerate(given)}
     others: dict[int, int] = defaultdict(int)
-    for version in set(versions):
+    for version in {6 if address.family == IPV6_UNICAST else 4 for address in addresses}:
         for number, differing_with in differing_preferences(rows, version).items():
             others[number] |= differing_with
     numbers = sorted(others)
@@ -203,13 +206,13 @@ def too_many_communities(
     state: ServiceState, decision: Decision, rules: PeerRules
 ) -> tuple[Crowded, ...]:
     """Return a Service's prefixes with too many communities for MetalLB. Source: internal/bgp."""
+    if sum([rule.community_count for rule in decision.advertisements]) <= MAX_COMMUNITIES:
+        return ()
     given = [
         advertisement
         for advertisement in decision.advertisements
         if advertisement.ref in rules.for_peer
     ]
-    if sum(advertisement.community_count for advertisement in given) <= MAX_COMMUNITIES:
-        return ()
     by_prefix: dict[tuple[Family, bytes], list[AdvertisementRule]] = {}
     for family, nlri in state.addresses:
         for advertisement in given if family in rules.families else ():

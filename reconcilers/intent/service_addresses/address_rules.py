@@ -15,7 +15,7 @@ from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.cluster_networks import ClusterNetworks
 from reconcilers.intent.service_addresses.grants import ANY, Grants
-from reconcilers.intent.service_addresses.martians import embedded_ipv4, martian
+from reconcilers.intent.service_addresses.martians import EmbeddedIPv4, embedded_ipv4, martian
 from reconcilers.model import ObjectRef, Peer, SessionAddress
 from resources.core import Node
 from resources.core.service import EXTERNAL_IPS
@@ -83,9 +83,10 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
     minimum_length: Mapping[Family, int] = {}
 
     @cached_property
-    def _foreign(self) -> AddressSet:
-        """Foreign addresses beside networks and cluster IPs: few addresses are in it."""
-        return self.own.union(self.peers, self.next_hops, self.gateways)
+    def _concerned(self) -> AddressSet:
+        """Addresses that a rule may reject beside networks and cluster IPs: few are in it."""
+        foreign = self.own.union(self.peers, self.next_hops, self.gateways)
+        return foreign.union(self.deny, self.grants.granted)
 
     def reject_address(
         self, service: ObjectRef, family: Family, address: ServiceAddress
@@ -95,16 +96,20 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
         special = martian(family, nlri)
         if special is not None:
             return Rejection("Martian", f"it is {special}")
-        foreign = (
-            self._foreign.covers(family, nlri)
+        concerned = (
+            nlri in self.cluster_ips
+            or self._concerned.covers(family, nlri)
             or self.networks.foreign.covers(family, nlri)
-            or nlri in self.cluster_ips
         )
+        embedded = embedded_ipv4(nlri) if family == IPV6_UNICAST else None
+        restricted = self.allow is not None or not self.grants.unrestricted(service.namespace)
+        if not (concerned or restricted) and embedded is None:
+            return None  # as most addresses
         rejection: Rejection | None = None
-        if foreign and not self.permit.covers(family, nlri):
+        if concerned and not self.permit.covers(family, nlri):
             rejection = self._reject_foreign(service, family, address)
-        if rejection is None and family == IPV6_UNICAST:
-            rejection = self._reject_embedded(service, address)
+        if rejection is None and embedded is not None:
+            rejection = self._reject_embedded(service, address, embedded)
         if rejection is not None:
             return rejection
         if self.deny.covers(family, nlri):
@@ -117,17 +122,15 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
             return Rejection("NotInNamespace", text, objects=objects)
         return None
 
-    def _reject_embedded(self, service: ObjectRef, address: ServiceAddress) -> Rejection | None:
+    def _reject_embedded(
+        self, service: ObjectRef, address: ServiceAddress, embedded: EmbeddedIPv4
+    ) -> Rejection | None:
         """Return the rejection of the IPv4 address within an IPv6 address, or None.
 
         The IPv6 address has the traffic of the IPv4 one: translators and relays forward it there.
         """
-        embedded = embedded_ipv4(address.nlri)
-        if (
-            embedded is None
-            or self.permit.covers(IPV6_UNICAST, address.nlri)
-            or self.permit.covers(IPV4_UNICAST, embedded.nlri)
-        ):
+        permit = self.permit
+        if permit.covers(IPV6_UNICAST, address.nlri) or permit.covers(IPV4_UNICAST, embedded.nlri):
             return None
         inner = address._replace(nlri=embedded.nlri)
         rejection = self._reject_foreign(service, IPV4_UNICAST, inner)

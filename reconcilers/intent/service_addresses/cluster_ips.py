@@ -45,40 +45,38 @@ class ClusterIPs:
     def update(self, changes: Iterable[Change[Service]]) -> set[bytes]:
         """Take changes of Services; returns cluster IPs, as host routes, with other owners now."""
         changed: set[bytes] = set()
-        of_service = self._of_service
+        of_service, owners = self._of_service, self._owners
         for service, _, deleted in changes:
             key = service.key
             routes: _Routes = () if deleted else _routes(service)
-            before = of_service.get(key, ())
-            if routes == before:
+            before = of_service.get(key)
+            if routes == (before or ()):
                 continue
-            self._replace(key, _each(before), _each(routes))
-            if routes:
-                of_service[key] = routes
-            else:
+            if before is not None:
+                former = _each(before)
+                self._release(key, former)
+                changed.update(former)
+            if not routes:
                 del of_service[key]
-            changed.update(_each(before), _each(routes))
+                continue
+            of_service[key] = routes
+            for nlri in _each(routes):
+                if owners.setdefault(nlri, key) is not key:
+                    self._others[nlri] = (*self._others.get(nlri, ()), key)
+                changed.add(nlri)
         return changed
 
-    def _replace(self, key: ObjectKey, before: Iterable[bytes], after: Iterable[bytes]) -> None:
-        """Exchange the host routes of a Service."""
-        for nlri in before:
-            others = [owner for owner in self._owners_of(nlri) if owner != key]
-            self._set_owners(nlri, others)
-        for nlri in after:
-            if nlri in self._owners:
-                self._set_owners(nlri, [*self._owners_of(nlri), key])
-            else:
-                self._owners[nlri] = key
-
-    def _set_owners(self, nlri: bytes, owners: list[ObjectKey]) -> None:
-        self._others.pop(nlri, None)
-        if not owners:
-            del self._owners[nlri]
-            return
-        self._owners[nlri] = owners[0]
-        if len(owners) > 1:
-            self._others[nlri] = tuple(owners[1:])
+    def _release(self, key: ObjectKey, routes: Iterable[bytes]) -> None:
+        """Take host routes from a Service that has them; the next one of several has each then."""
+        for nlri in routes:
+            rest = [owner for owner in self._owners_of(nlri) if owner != key]
+            self._others.pop(nlri, None)
+            if not rest:
+                del self._owners[nlri]
+                continue
+            self._owners[nlri] = rest[0]
+            if len(rest) > 1:
+                self._others[nlri] = tuple(rest[1:])
 
 
 def _routes(service: Service) -> _Routes:

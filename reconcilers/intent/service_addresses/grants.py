@@ -56,6 +56,10 @@ class Grants(msgspec.Struct, frozen=True):
     unread: bool = False
     """True if no Namespace may be read: their annotations are not known."""
 
+    def unrestricted(self, namespace: str) -> bool:
+        """True if a namespace may use all addresses that no other is granted."""
+        return not self.annotated_only and namespace not in self.by_namespace
+
     def rejection(
         self, namespace: str, family: Family, nlri: bytes, *, in_pool: bool = False
     ) -> str | None:
@@ -63,10 +67,10 @@ class Grants(msgspec.Struct, frozen=True):
 
         ``in_pool``: the administrator decides elsewhere which namespaces share the address.
         """
+        if self.unrestricted(namespace):
+            return None if in_pool else self._rejection_of_granted(family, nlri)
         grant = self.by_namespace.get(namespace)
         if grant is None:
-            if not self.annotated_only:
-                return None if in_pool else self._rejection_of_granted(family, nlri)
             if self.unread:
                 return f"{UNREAD}: that of namespace {namespace} is not known"
             required = "which --advertise-namespaces=annotated requires"

@@ -91,6 +91,12 @@ def test_only_allowed_prefixes_are_accepted_in_every_family() -> None:
     assert reason("2001:db8::1", **allow) == "NotAllowed"
 
 
+def test_no_address_is_allowed_where_no_address_is_in_what_is_allowed() -> None:
+    rejection = judged(AddressRules(allow=AddressSet()), "198.51.100.1")
+    assert rejection is not None
+    assert rejection.reason == "NotAllowed"
+
+
 def test_denied_prefixes_precede_allowed_ones() -> None:
     given = {"advertise_allow": ("192.0.2.0/24",), "advertise_deny": ("192.0.2.128/25",)}
     assert reason("192.0.2.1", **given) is None
