@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -85,11 +86,17 @@ def test_a_phrase_does_not_come_back(phrase: str) -> None:
     pattern = re.compile(phrase.replace(" ", LINE_BREAK))
     places = [
         f"{path.relative_to(ROOT)}:{number}: {lines.strip()[:100]}  -> {PHRASES[phrase]}"
-        for path in TEXTS
-        for number, lines in _matches(pattern, path.read_text())
+        for path, text in _texts()
+        for number, lines in _matches(pattern, text)
         if EXEMPT.get(str(path.relative_to(ROOT)), "\0") not in lines
     ]
     assert places == []
+
+
+@cache
+def _texts() -> tuple[tuple[Path, str], ...]:
+    """Return the files and their texts, read once for all phrases."""
+    return tuple((path, path.read_text()) for path in TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -130,21 +137,22 @@ def test_a_docstring_has_a_noun_or_a_verb_of_its_own_at_its_beginning() -> None:
     )
     places = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
-        for path in TEXTS
+        for path, text in _texts()
         if path.relative_to(ROOT).parts[0] in ROOMS and path.suffix == ".py"
-        for number, line in _matches(pronoun, path.read_text())
+        for number, line in _matches(pronoun, text)
     ]
     assert places == []
 
 
-@pytest.mark.parametrize("name", ["found", "one"])
-def test_a_variable_says_what_it_holds(name: str) -> None:
+def test_a_variable_says_what_it_holds() -> None:
     """Tests are not searched: the assertion beside a variable shows what it holds."""
     places = [
-        f"{path.relative_to(ROOT)}:{line}"
+        f"{path.relative_to(ROOT)}:{line}: {name}"
         for room in (*ROOMS, "bench", "deploy")
         for path in sorted((ROOT / room).rglob("*.py"))
-        for line in _bindings(ast.parse(path.read_text()), name)
+        for tree in [ast.parse(path.read_text())]
+        for name in ("found", "one")
+        for line in _bindings(tree, name)
     ]
     assert places == []
 
