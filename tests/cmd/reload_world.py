@@ -32,6 +32,8 @@ from tests.speaker.network import INSTANCE, Host, Network
 from waggle.commands.router.reload import apply
 from waggle.router_config import load
 
+LONG_LIVED, ALL_TIMERS = 300, 600.0
+"""Seconds: how long long-lived stale routes are kept, and until each timer of a world has expired."""
 ROUTER, LEFT, RIGHT, BEHIND = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
 ROUTES = {
     "10.1.0.0/16": RouteAttributes(),
@@ -125,7 +127,7 @@ class World:
                 add_path="both",
                 connect_retry_time=5,
                 next_hop_ipv6="2001:db8::2",
-                graceful_restart=GracefulRestart(60, stale_time=30, long_lived_time=3000),
+                graceful_restart=GracefulRestart(60, stale_time=30, long_lived_time=LONG_LIVED),
             )
         )
 
@@ -162,7 +164,7 @@ class World:
         """Start the neighbour on the left where it is away, and wait for all timers."""
         if not self.left.listens:
             self.start_left(restarting=True)
-        self.network.run(5000)
+        self.network.run(ALL_TIMERS)
 
 
 def _route(view: RouteView) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ are compared. A seed is one run; ``WAGGLE_MODEL_RUNS`` makes more of them.
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 from collections.abc import Mapping
@@ -16,7 +17,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from speaker.api import PeerConfig
 from speaker.engine import Engine
@@ -25,6 +25,7 @@ from tests.cmd.reload_world import (
     BEHIND,
     BEHIND_ROUTES,
     LEFT,
+    LONG_LIVED,
     RIGHT,
     ROUTER,
     World,
@@ -64,7 +65,7 @@ SETTINGS: dict[str, list[Any]] = {
     "gracefulRestart": [
         {"restartTime": 60},
         None,
-        {"restartTime": 60, "longLivedTime": 3000},
+        {"restartTime": 60, "longLivedTime": LONG_LIVED},
         {"restartTime": 60, "notification": False},
     ],
     "maximumPrefixes": [[], [{"limit": 4, "warningOnly": True}], [{"limit": 4}]],
@@ -155,7 +156,7 @@ def write(path: Path, settings: Mapping[tuple[str, str], Any]) -> Path:
             {"prefix": "10.0.0.0/16", "import": "marked", "export": "local", **restart}
         )
     path.write_text(
-        yaml.safe_dump({**file, "policies": POLICIES[file["policies"]], "neighbors": neighbors})
+        json.dumps({**file, "policies": POLICIES[file["policies"]], "neighbors": neighbors})
     )
     return path
 
@@ -320,7 +321,7 @@ def deferring(seconds: int, folder: Path) -> Path:
     ]
     path = folder / f"{seconds}.yaml"
     file = {"asn": 65000, "routerID": ROUTER, "selectionDeferralTime": seconds}
-    path.write_text(yaml.safe_dump({**file, "neighbors": neighbors}))
+    path.write_text(json.dumps({**file, "neighbors": neighbors}))
     return path
 
 

@@ -6,6 +6,7 @@ common. A value that is wrong has its default for the steps after it, so that ea
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -266,8 +267,6 @@ def _of_neighbor(
     """
     name = neighbor.name or neighbor.address or neighbor.prefix or neighbor.interface
     neighbor = msgspec.structs.replace(neighbor, name=name)
-    fields = {field.name: field for field in msgspec.structs.fields(Neighbor)}
-    keys = {field.encode_name: name for name, field in fields.items()}
     replaced: set[str] = set()
     while True:
         try:
@@ -280,10 +279,19 @@ def _of_neighbor(
             key = re.split(r"[.:]", str(error))[0]
         else:
             return None if replaced & _ENDS.keys() else neighbor
-        field = keys.get(key, "")
+        field, default = _fields().get(key, ("", msgspec.NODEFAULT))
         # Without any end a neighbour has no other errors.
-        default = _ENDS.get(field) or (fields[field].default if field else msgspec.NODEFAULT)
+        default = _ENDS.get(field) or default
         if default is msgspec.NODEFAULT or getattr(neighbor, field) in (None, default):
             return None
         replaced.add(field)
         neighbor = msgspec.structs.replace(neighbor, **{field: default})
+
+
+@functools.cache
+def _fields() -> dict[str, tuple[str, Any]]:
+    """Return the name and default of each field of a neighbour by its key."""
+    # Evaluates the annotations, so once, and not for a file without an error.
+    return {
+        field.encode_name: (field.name, field.default) for field in msgspec.structs.fields(Neighbor)
+    }
