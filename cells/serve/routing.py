@@ -83,13 +83,14 @@ class SpeakerRouting:
 
     @property
     def node(self) -> str:
-        """The name that each item has: the router ID."""
+        """The name that each item has: the router ID. The speaker is asked for it."""
         return next((status.router_id for status in self._speaker.instances()), "")
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[dict[str, Any]]:
         """Return the sessions, by instance and name; ``peer`` is a name or an address."""
+        node = self.node
         return [
-            peer_item(self.node, status, self._bfd_state(status))
+            peer_item(node, status, self._bfd_state(status))
             for status in self.sessions(peer, instance)
         ]
 
@@ -163,6 +164,7 @@ class SpeakerRouting:
         wanted: PrefixFilter | None,
     ) -> Iterator[Sequence[RouteItem]]:
         prefixes = None if wanted is None else wanted.prefixes
+        node = self.node
         for instance in instances:
             for family in families:
                 try:
@@ -171,7 +173,7 @@ class SpeakerRouting:
                     continue
                 slices = routes.slices if wanted is None else wanted.first_match(routes.slices)
                 for views in slices:
-                    yield [route_item(self.node, instance, view) for view in views]
+                    yield [route_item(node, instance, view) for view in views]
 
     def _by_peer(
         self,
@@ -197,13 +199,15 @@ class SpeakerRouting:
         self, status: PeerStatus
     ) -> Callable[[Sequence[RouteView]], list[RouteItem]]:
         """Return the translation of routes that a peer has advertised."""
-        return lambda views: [received_item(self.node, status.instance, view) for view in views]
+        node = self.node
+        return lambda views: [received_item(node, status.instance, view) for view in views]
 
     def advertised_items(
         self, status: PeerStatus
     ) -> Callable[[Sequence[RouteView]], list[RouteItem]]:
         """Return the translation of routes that are advertised to a peer."""
-        return lambda views: [route_item(self.node, status.instance, view) for view in views]
+        node = self.node
+        return lambda views: [route_item(node, status.instance, view) for view in views]
 
 
 def selected_families(

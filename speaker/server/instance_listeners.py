@@ -223,7 +223,7 @@ class InstanceListeners:
         ]
         return msgspec.structs.replace(
             status,
-            listening=tuple(listener.bound for listener in instance.listeners if listener.bound),
+            listening=tuple(filter(None, (listener.bound for listener in instance.listeners))),
             listen_error="; ".join(errors) or None,
         )
 

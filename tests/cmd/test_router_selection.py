@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 
 from cells.api.resource import NotFoundError
-from cells.serve.routing import SpeakerRouting, routes_resource
-from speaker.api import InstanceConfig, Limited, PeerConfig, RouteAttributes
+from cells.serve.routing import TABLES, SpeakerRouting, routes_resource
+from speaker.api import InstanceConfig, InstanceStatus, Limited, PeerConfig, RouteAttributes
 from tests.support.engine_speaker import EngineSpeaker
 from waggle.commands.router.api import _Names
 from waggle.router_config import INSTANCE
@@ -113,6 +114,29 @@ def test_without_a_peer_the_longest_match_is_that_of_each_peer_or_of_the_table(
 def test_a_limit_counts_the_routes_of_the_peer(api: SpeakerRouting) -> None:
     assert len(ask(api, table="received", peer="tor-2", limit=2)) == 2
     assert {peer for peer, _ in ask(api, table="received", peer="tor-2", limit=2)} == {"tor-2"}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_router_is_not_asked_for_its_name_for_each_route(
+    monkeypatch: pytest.MonkeyPatch, api: SpeakerRouting, table: str
+) -> None:
+    """It has its listening sockets, too: a call of the kernel for each of them."""
+    asked: list[None] = []
+    before = EngineSpeaker.instances
+
+    def instances(speaker: EngineSpeaker) -> Sequence[InstanceStatus]:
+        asked.append(None)
+        return before(speaker)
+
+    def count(prefix: str | None = None) -> tuple[int, int]:
+        asked.clear()
+        wanted = {} if prefix is None else {"prefix": prefix}
+        return len(ask(api, table=table, limit=None, family="ipv4-unicast", **wanted)), len(asked)
+
+    monkeypatch.setattr(EngineSpeaker, "instances", instances)
+    (few, once), (many, again) = count(SHARED[0]), count()
+    assert few < many
+    assert again == once
 
 
 def test_an_action_on_an_unknown_peer_names_the_nearest(api: SpeakerRouting) -> None:
