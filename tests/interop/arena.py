@@ -251,8 +251,7 @@ def make_arena(kind: str, link: Link, directory: Path) -> Arena:
         )
     for namespace, own_addresses in ((link.left, left), (link.right, right)):
         namespace.ask_every_second()
-        for address in own_addresses:
-            namespace.add_address(address)
+        namespace.add_address(*own_addresses)
     for wire in WIRES:
         if wire.lost and wire.name in ends:
             here_address, there_address = ends[wire.name]

@@ -132,11 +132,10 @@ def router_for(
 
 def give_addresses(link: Link) -> None:
     """Give both ends of the cable the addresses that the lab's manifests talk about."""
-    for address, length in zip(OURS, (24, 64), strict=True):
-        link.left.add_address(f"{address}/{length}")
-    for _, number in PEERS.values():
-        link.right.add_address(f"10.99.0.{number}/24")
-        link.right.add_address(f"fd00:99::{number}/64")
+    link.left.add_address(*(f"{a}/{length}" for a, length in zip(OURS, (24, 64), strict=True)))
+    numbers = [number for _, number in PEERS.values()]
+    link.right.add_address(*(f"10.99.0.{number}/24" for number in numbers))
+    link.right.add_address(*(f"fd00:99::{number}/64" for number in numbers))
 
 
 @contextlib.contextmanager

@@ -67,12 +67,17 @@ def _entered(*command: str) -> list[str]:
     return [*(found.command() if found is not None else []), *command]
 
 
-def _ip(*arguments: str, batch: str | None = None) -> None:
+def _output(*command: str, batch: str | None = None) -> str:
     done = subprocess.run(
-        _entered("ip", *arguments), input=batch, capture_output=True, text=True, check=False
+        _entered(*command), input=batch, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise RuntimeError(f"ip {' '.join(arguments)}: {done.stderr.strip()}\n{batch or ''}")
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}\n{batch or ''}")
+    return done.stdout
+
+
+def _ip(*arguments: str, batch: str | None = None) -> None:
+    _output("ip", *arguments, batch=batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +92,20 @@ class Namespace:
 
     def run(self, *command: str) -> str:
         """Run a command inside and give its standard output; raises if it fails."""
-        done = subprocess.run(
-            [*self.command(), *command], capture_output=True, text=True, check=False
-        )
-        if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(command)} in {self.name}: {done.stderr.strip()}")
-        return done.stdout
+        return _output("ip", "netns", "exec", self.name, *command)
 
     def batch(self, *lines: str) -> None:
         """Run lines of ``ip`` inside, all in one process."""
         _ip("-n", self.name, "-batch", "-", batch="".join(f"{line}\n" for line in lines))
 
-    def add_address(self, interface: str) -> None:
-        """Give the cable's end an address, as ``192.0.2.1/24``."""
-        nodad = " nodad" if ipaddress.ip_interface(interface).version == 6 else ""
-        self.batch(f"addr add {interface} dev {DEVICE}{nodad}")
+    def add_address(self, *interfaces: str) -> None:
+        """Give the cable's end addresses, as ``192.0.2.1/24``."""
+        self.batch(
+            *(
+                f"addr add {interface} dev {DEVICE}{' nodad' if ':' in interface else ''}"
+                for interface in interfaces
+            )
+        )
 
     def lose(self, address: str, *, lost: bool) -> None:
         """Drop packets to an IPv4 address on the link, or deliver them again."""
@@ -121,13 +125,16 @@ class Namespace:
 
     def connections(self, own: str, far: str) -> list[tuple[str, int]]:
         """Return TCP connections between two IPv4 addresses: the state, and the own port."""
-        lines = self.run("ss", "-Htna", "src", own, "dst", far).splitlines()
+        lines = self._sockets("-Htna", "src", own, "dst", far)
         return [(line.split()[0], int(line.split()[3].rpartition(":")[2])) for line in lines]
 
     def unread(self) -> list[int]:
         """Return how many octets each TCP connection has that its program has not read."""
-        lines = sorted(self.run("ss", "-Htn").splitlines(), key=lambda line: line.split()[3:5])
+        lines = sorted(self._sockets("-Htn"), key=lambda line: line.split()[3:5])
         return [int(line.split()[1]) for line in lines]
+
+    def _sockets(self, *arguments: str) -> list[str]:
+        return _output("ss", "-N", self.name, *arguments).splitlines()
 
     def counter(self, name: str) -> int:
         """Return one of the kernel's counters, as ``TCPMD5Failure``."""
@@ -249,12 +256,10 @@ def neighbors_of(center: Namespace, *names: str) -> Iterator[dict[str, Namespace
                 _ip("netns", "del", other.name)
 
 
+@functools.cache
 def _sweep() -> None:
-    """Remove what test processes that are no more left behind."""
-    listed = subprocess.run(
-        _entered("ip", "netns", "list"), capture_output=True, text=True, check=False
-    )
-    for line in listed.stdout.splitlines():
+    """Remove, once in a test process, what test processes that are no more left behind."""
+    for line in _output("ip", "netns", "list").splitlines():
         found = re.match(rf"({PREFIX}-(\d+)-\S+)", line)
         if found and not Path(f"/proc/{found[2]}").exists():
             with contextlib.suppress(RuntimeError):
@@ -268,11 +273,8 @@ def linked_namespaces() -> Iterator[Link]:
     number = next(_numbers)
     names = [f"{PREFIX}-{os.getpid()}-{number}{side}" for side in "lr"]
     link = Link(*(Namespace(name) for name in names))
-    made: list[str] = []
     try:
-        for name in names:
-            _ip("netns", "add", name)
-            made.append(name)
+        _ip("-batch", "-", batch="".join(f"netns add {name}\n" for name in names))
         for side in (link.left, link.right):
             # Duplicate address detection would delay the first IPv6 packet by a second.
             side.run(
@@ -286,6 +288,5 @@ def linked_namespaces() -> Iterator[Link]:
         link.right.batch("link set lo up", f"link set {DEVICE} up")
         yield link
     finally:
-        for name in made:
-            with contextlib.suppress(RuntimeError):
-                _ip("netns", "del", name)
+        with contextlib.suppress(RuntimeError):
+            _ip("-force", "-batch", "-", batch="".join(f"netns del {name}\n" for name in names))

@@ -12,10 +12,12 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.netns import Namespace
 from tests.support.routers.base import (
     CONTROL_SECONDS,
     IPV4,
@@ -27,6 +29,7 @@ from tests.support.routers.base import (
     Router,
     RouterPeer,
     RouterRoute,
+    RouterSettings,
     family_of,
 )
 from tests.support.wait import NotReadyError
@@ -65,6 +68,11 @@ class ExaBGP(Router):
     # Its listening socket answers with the system's TTL.
     CONNECTS_FOR = frozenset({"ttl_security"})
     SHUTDOWN_TEXT = "Administrative Shutdown"
+
+    def __init__(self, settings: RouterSettings, namespace: Namespace, directory: Path) -> None:
+        super().__init__(settings, namespace, directory)
+        self._events: list[dict[str, Any]] = []
+        self._read_octets = 0
 
     @classmethod
     def missing(cls) -> str | None:
@@ -198,9 +206,15 @@ class ExaBGP(Router):
     def events(self) -> list[dict[str, Any]]:
         """Return what has happened to its sessions so far."""
         path = self.directory / "events"
-        text = path.read_text() if path.exists() else ""
-        # The last line may not be whole yet.
-        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(self._read_octets)
+                new = file.read()
+            # The last line may not be whole yet.
+            whole = new[: new.rfind(b"\n") + 1]
+            self._read_octets += len(whole)
+            self._events += map(json.loads, whole.splitlines())
+        return self._events
 
     def _events_of(self, address: str, kind: str) -> list[dict[str, Any]]:
         return [
@@ -211,13 +225,17 @@ class ExaBGP(Router):
 
     def peers(self) -> dict[str, RouterPeer]:
         (answer,) = self.ask("show neighbor json")
+        ups = Counter(
+            event["neighbor"]["address"]["peer"]
+            for event in self.events()
+            if event["type"] == "state" and event["neighbor"]["state"] == "up"
+        )
         found = {}
         for entry in json.loads(answer):
             address, state = entry["peer"]["address"], entry["fsm"]
-            ups = [e for e in self._events_of(address, "state") if e["state"] == "up"]
             # It reports it in two places, one after the other.
-            established = state == "ESTABLISHED" and bool(ups)
-            found[address] = RouterPeer(address, established, state, str(len(ups)))
+            established = state == "ESTABLISHED" and ups[address] > 0
+            found[address] = RouterPeer(address, established, state, str(ups[address]))
         return found
 
     def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
