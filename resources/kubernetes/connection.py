@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import msgspec
@@ -245,7 +245,7 @@ class Connection:
         except Exception as error:  # noqa: BLE001  the library lets a bad file fail in any way
             raise Unconfigured(str(self._access), _reason(error)) from None
         self.certificate_ends = ends
-        _replace_session(api.rest_client)
+        _replace_session(api.rest_client, settings.host)
         return api
 
     def _ends_of_authorities(self, path: str | None) -> dict[str, float]:
@@ -301,13 +301,29 @@ def _abort(transport: asyncio.Transport | None) -> None:
         transport.abort()
 
 
-def _replace_session(rest_client: Any) -> None:  # noqa: ANN401  the library's RESTClientObject
-    """Replace the library's session by one with its connector and our response class."""
+def _replace_session(rest_client: Any, server: str) -> None:  # noqa: ANN401  a RESTClientObject
+    """Replace the library's session by one with its connector and our response class.
+
+    The environment is read once. The library's session reads it with each request, in a thread, and
+    ``~/.netrc`` as well, whose default entry would be a second set of credentials.
+    """
     theirs = rest_client.pool_manager
     rest_client.pool_manager = aiohttp.ClientSession(
-        connector=theirs.connector, trust_env=theirs.trust_env, response_class=_Response
+        connector=theirs.connector,
+        proxy=rest_client.proxy or _proxy_of_environment(server),
+        response_class=_Response,
     )
     theirs.detach()
+
+
+def _proxy_of_environment(server: str) -> str | None:
+    """Return the URL of the environment's proxy for a server: ``HTTPS_PROXY``, ``NO_PROXY``."""
+    from urllib.request import getproxies, proxy_bypass  # aiohttp imports it, too
+
+    address = urlsplit(server)
+    if proxy_bypass(address.hostname or ""):
+        return None
+    return getproxies().get(address.scheme)
 
 
 FILES_OF_KUBECONFIG: Final = frozenset(
