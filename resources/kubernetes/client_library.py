@@ -52,4 +52,5 @@ def load() -> ClientLibrary:
             client.Configuration = configuration.Configuration  # type: ignore[attr-defined]
             client.ApiClient = api_client.ApiClient  # type: ignore[attr-defined]
         config = importlib.import_module(f"{NAME}.config")
+        config.kube_config.yaml = importlib.import_module("resources.kubernetes.kubeconfig_yaml")
         return ClientLibrary(client.Configuration, client.ApiClient, config)

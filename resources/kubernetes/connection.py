@@ -362,10 +362,12 @@ def _readable(kubeconfig: str) -> None:
 
 def _files_of(content: bytes) -> Iterator[tuple[str, str]]:
     """Yield the files that a kubeconfig names, by member; none of what is no kubeconfig."""
-    import yaml  # the library reads it, too
+    import yaml  # as in `_reason`
+
+    from resources.kubernetes import kubeconfig_yaml
 
     try:
-        waiting: list[Any] = [yaml.safe_load(content)]
+        waiting: list[Any] = [kubeconfig_yaml.safe_load(content.decode())]
     except (yaml.YAMLError, ValueError, RecursionError):
         return
     read: set[int] = set()

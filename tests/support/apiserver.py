@@ -86,7 +86,7 @@ def write_kubeconfig(path: Path, url: str, user: dict[str, str], *, ca: str = ""
     """Write a kubeconfig that leads to a server."""
     cluster = {"server": url} | ({"certificate-authority": ca} if ca else {})
     path.write_text(
-        yaml.safe_dump(
+        yaml.dump(
             {
                 "apiVersion": "v1",
                 "kind": "Config",
@@ -94,7 +94,8 @@ def write_kubeconfig(path: Path, url: str, user: dict[str, str], *, ca: str = ""
                 "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
                 "clusters": [{"name": "c", "cluster": cluster}],
                 "users": [{"name": "u", "user": user}],
-            }
+            },
+            Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
         )
     )
     return path
