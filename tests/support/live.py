@@ -81,6 +81,8 @@ class Lab:
             link.left, directory / "agent", node=scenario.node, arguments=scenario.agent_flags
         )
         self.announced: dict[Far, set[str]] = {}
+        self._shown: dict[Router, dict[str, RouterPeer]] = {}
+        """What each router shows of its sessions, asked once in a `check`."""
         self._known: dict[str, Far] = {}
 
     @contextlib.contextmanager
@@ -154,7 +156,10 @@ class Lab:
                 self._ends[end].wait_ready()
 
     def tokens(self, stage: Stage) -> dict[str, tuple[Far, str]]:
-        """Return something for each session that changes when it is established anew."""
+        """Return something for each session that changes when it is established anew.
+
+        Of the moment of the last `check`.
+        """
         sessions = {name: stage.peers[name] for name in stage.established}
         return {name: (far, self._seen(far).uptime_token) for name, far in sessions.items()}
 
@@ -164,10 +169,14 @@ class Lab:
         return set(self.routers[session].all_routes(session.own))
 
     def _seen(self, session: Far) -> RouterPeer:
-        return self.routers[session].peers()[session.own]
+        router = self.routers[session]
+        if router not in self._shown:
+            self._shown[router] = router.peers()
+        return self._shown[router][session.own]
 
     def check(self, stage: Stage) -> None:
         """Assert what a step expects, and what holds at every step."""
+        self._shown.clear()
         expect = stage.step.expect
         for name, prefixes in expect.held.items():
             assert self.held(stage, name) == {str(ipaddress.ip_network(p)) for p in prefixes}, name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import wait
-from tests.support.wait import FACTOR, PATIENCE, eventually
+from tests.support.wait import FACTOR, PATIENCE, eventually, settles
 
 
 class Clock:
@@ -44,6 +44,22 @@ def test_a_check_has_the_seconds_of_its_deadline(clock: Clock, within: float) ->
 def test_a_deadline_shorter_than_a_minute_is_refused(clock: Clock) -> None:
     with pytest.raises(ValueError, match="no deadline is shorter than 60 s"):
         eventually(_never, within=PATIENCE - 1)
+
+
+@pytest.mark.parametrize(("holding", "checks"), [(None, 9), (0.5, 3), (1.0, 2)])
+def test_what_settles_holds_for_so_long_and_begins_anew_when_it_breaks(
+    clock: Clock, holding: float | None, checks: int
+) -> None:
+    began, passed = clock.now, []
+
+    def check() -> float:
+        seconds = clock.now - began
+        assert 1 <= seconds < 1.5 or seconds >= 3
+        passed.append(seconds)
+        return seconds
+
+    assert settles(check, stays=1.0, interval=0.125, holding=holding) == 4
+    assert len([seconds for seconds in passed if seconds >= 3]) == checks
 
 
 def _never() -> None:

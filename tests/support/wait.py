@@ -88,25 +88,23 @@ def settles(
     stays: float,
     within: float = PATIENCE,
     interval: float = 0.03,
+    holding: float | None = None,
     context: Callable[[], str] | None = None,
 ) -> T:
     """Wait until ``check`` has passed each time for ``stays`` seconds; give its last answer.
 
     For what may hold already before a change has arrived, and break once more when it does.
+    ``holding``: seconds between the checks while they pass, where one costs much; else ``interval``.
     """
-    passing_since: float | None = None
+    pause = interval if holding is None else holding
 
     def lasting() -> T:
-        nonlocal passing_since
-        try:
+        check()
+        since = time.monotonic()
+        while True:
+            time.sleep(pause)
             answer = check()
-        except _NOT_YET:
-            passing_since = None
-            raise
-        now = time.monotonic()
-        passing_since = now if passing_since is None else passing_since
-        if now - passing_since < stays:
-            raise NotReadyError(f"it has held for {now - passing_since:.2f} s only")
-        return answer
+            if time.monotonic() - since >= stays:
+                return answer
 
     return eventually(lasting, within=within, interval=interval, context=context)
