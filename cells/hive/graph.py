@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -37,21 +37,25 @@ class Need(msgspec.Struct, frozen=True):
     group: bool
 
 
-def needs(make: Constructor) -> Iterator[Need]:
-    """Yield the parameters of a constructor."""
-    for name, kind, has_default in parameters(make):
-        late = typing.get_origin(kind) is Late
-        if late:
-            kind = typing.get_args(kind)[0]
-        optional = False
-        if typing.get_origin(kind) in (typing.Union, types.UnionType):
-            rest = [item for item in typing.get_args(kind) if item is not type(None)]
-            if len(rest) == 1 and len(typing.get_args(kind)) == 2:
-                kind, optional = rest[0], True
-        group = typing.get_origin(kind) is Group
-        if group:
-            kind = typing.get_args(kind)[0]
-        yield Need(name, kind, optional, has_default, late, group)
+@functools.cache
+def needs(make: Constructor) -> tuple[Need, ...]:
+    """Return the parameters of a constructor."""
+    return tuple(_need(*parameter) for parameter in parameters(make))
+
+
+def _need(name: str, kind: Any, has_default: bool) -> Need:  # noqa: ANN401 - a type form
+    late = typing.get_origin(kind) is Late
+    if late:
+        kind = typing.get_args(kind)[0]
+    optional = False
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        rest = [item for item in typing.get_args(kind) if item is not type(None)]
+        if len(rest) == 1 and len(typing.get_args(kind)) == 2:
+            kind, optional = rest[0], True
+    group = typing.get_origin(kind) is Group
+    if group:
+        kind = typing.get_args(kind)[0]
+    return Need(name, kind, optional, has_default, late, group)
 
 
 class Directory:

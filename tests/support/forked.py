@@ -33,6 +33,17 @@ PROGRAMS: Final = ("waggle", "waggle_agent", "waggle_operator")
 FORKED: Final = "tests.support.forked"
 """The audit event of a forked process that has its environment."""
 _PACKAGES: Final = (*PROGRAMS, "cells", "reconcilers", "resources", "speaker", "statedb")
+_IMPORTED_LATE: Final = (
+    "encodings.idna",
+    "encodings.utf_8_sig",
+    "reactivex.observable.fromiterable",
+    "reactivex.observable.merge",
+    "reactivex.operators._filter",
+    "reactivex.operators._map",
+    "reactivex.operators._merge",
+    "reactivex.operators._take",
+)
+"""What a running agent imports of other packages."""
 _READ_BY_IMPORTS: Final = ("PYTHON", "WAGGLE_PURE")
 """Prefixes of variables that have an effect while modules are imported."""
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
@@ -189,14 +200,42 @@ def _import_everything() -> None:
                 # The prefix table in C may not be built.
                 with contextlib.suppress(ImportError):
                     importlib.import_module(found.name)
-    gc.collect()
-    gc.freeze()
+    for name in _IMPORTED_LATE:
+        importlib.import_module(name)
+
+
+def _evaluate_annotations() -> None:
+    """Fill the caches that every start fills: half of what one computes are annotations."""
+    from cells.agent import agent_cells
+    from cells.hive.graph import needs
+    from cells.operator.cells import operator_cells
+    from resources import schema
+    from resources.meta import Resource
+    from resources.option_spelling import describe
+    from waggle.dialects import DIALECTS
+
+    for cell in (*agent_cells(*DIALECTS), *operator_cells(*DIALECTS)):
+        describe(cell.name, cell.options)
+        made = (*cell.provided(), *cell.kept(), *cell.invoked(), *cell.contributed())
+        for provider in made:
+            needs(provider.make)
+    rows: list[type] = [Resource]
+    for row in rows:
+        rows += row.__subclasses__()
+    for row in rows:
+        parts = [*schema._fields_of(row).nested.values()]
+        for part in parts:
+            parts += part.items
+        rows += {inner for part in parts for inner in part.rows} - {*rows}
 
 
 def main() -> None:
     """Fork programs until the test process ends, or be one of them."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _import_everything()
+    _evaluate_annotations()
+    gc.collect()
+    gc.freeze()
     arguments = _serve(int(sys.argv[1]))
     if arguments is not None:
         sys.argv[1:] = arguments[1:]
