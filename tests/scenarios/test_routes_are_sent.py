@@ -8,7 +8,6 @@ missing at a router is explained, shows in the status of the session, and is a p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,7 +25,7 @@ from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
 from reconcilers.model import Peer
 from resources.cilium.ciliumnode import CiliumNode
 from resources.core import Node
-from resources.manifests.load import load
+from resources.manifests.load import Loaded, load
 from resources.source import Replace
 from speaker.api import PeerConfig, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
@@ -45,15 +44,13 @@ SECONDS = 8.0
 class Cluster:
     """One step of a scenario as an agent in memory, and a router for each of its peers."""
 
-    def __init__(self, described: Scenario, manifests: Path, routers: str) -> None:
-        kinds = kinds_of(described.dialects)
-        loaded = load([str(manifests)], kinds)
+    def __init__(self, described: Scenario, loaded: Loaded, routers: str) -> None:
         if routers == ROUTERS[2]:
             replacements = [(kind, _without_ipv6(event)) for kind, event in loaded.replacements]
             loaded = loaded._replace(replacements=replacements)
         self.made = CompiledManifests(loaded, described.dialects, described.settings)
         self._node = described.node
-        self._one_family = routers == ROUTERS[1]
+        self._routers = routers
         self.network = Network()
         self.speaker = EngineSpeaker(self.network, OWN[0])
         self.speaker.host.other_address = OWN[1]
@@ -81,7 +78,7 @@ class Cluster:
             PeerConfig(
                 name="agent",
                 address=self.speaker.host.address_towards(row.address),
-                families=(own,) if self._one_family else (IPV4_UNICAST, IPV6_UNICAST),
+                families=(own,) if self._routers == ROUTERS[1] else (IPV4_UNICAST, IPV6_UNICAST),
                 import_="all",
             )
         )
@@ -115,11 +112,12 @@ class Cluster:
                 for text in {route["prefix"] for route in peer["advertise"]}:
                     family = IPV6_UNICAST if ":" in text else IPV4_UNICAST
                     items = [one for one in of_peer if text in one.advertised_prefixes]
+                    context = (self._routers, key, text)
                     if text in self.routers[key].received(family):
-                        assert all(one.advertised for one in items), (key, text)
+                        assert all(one.advertised for one in items), context
                         continue
                     reason = _status_reason(up[key], family)
-                    assert reason, (key, text)
+                    assert reason, context
                     assert {(one.advertised, one.message) for one in items} == {(False, reason)}
                     what = f"{family} routes are not advertised"
                     assert f"peer '{peer['name']}': {what}: {reason}" in problems
@@ -151,18 +149,18 @@ OF_IPV6_NODE = re.compile(r"(?:address|ip): ['\"]?[0-9a-f]+:[0-9a-f:]+")
 """An address of a Node or CiliumNode in a manifest."""
 
 
-def cases() -> Iterator[Any]:
-    """Yield each scenario with all routers; without IPv6 addresses a node is an IPv4 node already."""
-    for directory in scenario.directories():
-        texts = (path.read_text() for path in directory.rglob("*.yaml"))
-        has_ipv6 = any(map(OF_IPV6_NODE.search, texts))
-        for routers in ROUTERS if has_ipv6 else ROUTERS[:2]:
-            yield pytest.param(directory, routers, id=f"{directory.name}-{routers}")
+def routers_of(directory: Path) -> tuple[str, ...]:
+    """Return the routers to try; without IPv6 addresses a node is an IPv4 node already."""
+    texts = (path.read_text() for path in directory.rglob("*.yaml"))
+    return ROUTERS if any(map(OF_IPV6_NODE.search, texts)) else ROUTERS[:2]
 
 
-@pytest.mark.parametrize(("directory", "routers"), list(cases()))
-def test_each_route_is_sent_or_has_a_reason(directory: Path, routers: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
+def test_each_route_is_sent_or_has_a_reason(directory: Path, tmp_path: Path) -> None:
     described = scenario.load(directory)
+    kinds = kinds_of(described.dialects)
     for step in described.steps:
         scenario.carry_out(directory, step, tmp_path)
-        Cluster(described, tmp_path, routers).check()
+        loaded = load([str(tmp_path)], kinds)
+        for routers in routers_of(directory):
+            Cluster(described, loaded, routers).check()

@@ -165,16 +165,21 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def offline_settings(node: str, options: Mapping[str, Any]) -> OfflineSettings:
     """Return settings for options by flag or field; an unknown one is an error of the test."""
-    parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
-    add_intent_flags(parser, DIALECTS)
     by_field = {item.field: item.flag.removeprefix("--") for item in describe("", IntentOptions)}
     by_field |= {item.field: item.flag.removeprefix("--") for item in describe("", CiliumOptions)}
     flags = _flags(
         {by_field.get(name, name.replace("_", "-")): value for name, value in options.items()}
     )
-    args = parser.parse_args(flags)
+    args = _parser().parse_args(flags)
     args.node = node
     return read_settings(args, DIALECTS)
+
+
+@functools.cache
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
+    add_intent_flags(parser, DIALECTS)
+    return parser
 
 
 def _flags(options: Mapping[str, Any]) -> list[str]:
