@@ -31,6 +31,7 @@ from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     many,
     wire,
 )
+from tests.support.examples import examples
 
 PREFIXES = many(8)
 PEERS = ("10.88.0.1", "10.88.0.2")
@@ -260,7 +261,7 @@ class Machine:
 
 
 @given(STEPS)
-@settings(deadline=None)
+@settings(max_examples=examples(60))
 def test_the_kernel_ends_with_what_is_wanted(steps: list[tuple[object, ...]]) -> None:
     machine = Machine()
     for step in steps:

@@ -79,6 +79,13 @@ NETWORKS = {
 DEFAULT = KernelRoute(RouteTable(254, IPV4, 100), b"\0", 3, hops("10.88.0.254"))
 
 
+NEIGHBORS = {
+    TrackedAddress(table, octets(f"{network}.{n}")): NETWORKS[table]
+    for table, network in ((254, "10.88.0"), (1044, "10.99.0"))
+    for n in range(1, 255)
+}
+
+
 class Agent:
     """The reconciler with its runner and a writer."""
 
@@ -86,9 +93,7 @@ class Agent:
         self.db = Database()
         self.intent = IntentTables(self.db)
         self.writer = writer or MemoryWriter()
-        for n in range(1, 255):
-            self.writer.own_routes[TrackedAddress(254, octets(f"10.88.0.{n}"))] = NETWORKS[254]
-            self.writer.own_routes[TrackedAddress(1044, octets(f"10.99.0.{n}"))] = NETWORKS[1044]
+        self.writer.own_routes.update(NEIGHBORS)
         self.kernel = KernelRoutes(
             self.db,
             self.intent,
