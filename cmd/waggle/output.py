@@ -310,7 +310,8 @@ def _dump_yaml(
 def safe_json(value: object, indent: int | None = None) -> str:
     r"""Encode as JSON that is safe to print: other characters are escaped as ``\uXXXX``."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    if text.isprintable():
+    # Only what is between its lines has line feeds, and hardly ever it has anything else to escape.
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(
         char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text
