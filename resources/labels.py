@@ -231,7 +231,9 @@ def strict_selector_errors(selector: LabelSelector | None, path: str) -> Iterato
 
 def is_key(text: str) -> bool:
     """True if a text is the key of a label, or of a taint."""
-    return len(text.rpartition("/")[0]) <= 253 and _LABEL_KEY.fullmatch(text) is not None
+    prefix, _, name = text.rpartition("/")
+    # A long text is not looked at: an API server stores a megabyte of it.
+    return len(prefix) <= 253 and len(name) <= 63 and _LABEL_KEY.fullmatch(text) is not None
 
 
 def _key_errors(key: str, path: str) -> Iterator[FieldError]:
