@@ -8,11 +8,15 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import itertools
 import os
+import re
 import ssl
 from asyncio.selector_events import BaseSelectorEventLoop
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
 
 import pytest
 from xdist.remote import Producer
@@ -43,6 +47,8 @@ PROGRAMS: Mapping[str, Callable[[], object]] = {
     "jaeger": jaeger.find,
 }
 """The programs that may be built while tests run, by the marker of the tests that need them."""
+NUMBERS: Final = itertools.count()
+"""Of the directories of tests."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -127,6 +133,13 @@ def _no_net_admin() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(capabilities, "children_have", lambda _: False)
         yield
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory for one test; pytest's own numbers it by a look at every earlier one."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}{next(NUMBERS)}", numbered=False)
 
 
 @pytest.fixture(scope="session")
