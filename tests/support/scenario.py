@@ -165,21 +165,23 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def offline_settings(node: str, options: Mapping[str, Any]) -> OfflineSettings:
     """Return settings for options by flag or field; an unknown one is an error of the test."""
-    by_field = {item.field: item.flag.removeprefix("--") for item in describe("", IntentOptions)}
-    by_field |= {item.field: item.flag.removeprefix("--") for item in describe("", CiliumOptions)}
+    parser, by_field = _intent_flags()
     flags = _flags(
         {by_field.get(name, name.replace("_", "-")): value for name, value in options.items()}
     )
-    args = _parser().parse_args(flags)
+    args = parser.parse_args(flags)
     args.node = node
     return read_settings(args, DIALECTS)
 
 
 @functools.cache
-def _parser() -> argparse.ArgumentParser:
+def _intent_flags() -> tuple[argparse.ArgumentParser, Mapping[str, str]]:
+    """Return the parser of intent options, which takes long to make, and flags by field."""
     parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
     add_intent_flags(parser, DIALECTS)
-    return parser
+    by_field = {item.field: item.flag.removeprefix("--") for item in describe("", IntentOptions)}
+    by_field |= {item.field: item.flag.removeprefix("--") for item in describe("", CiliumOptions)}
+    return parser, by_field
 
 
 def _flags(options: Mapping[str, Any]) -> list[str]:
