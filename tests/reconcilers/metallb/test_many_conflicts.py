@@ -34,7 +34,7 @@ from tests.reconcilers.metallb.objects import NAMESPACE, advertisement, peer, po
 
 Objects = list[dict[str, Any]]
 T = TypeVar("T")
-FEW, MANY = 200, 800
+FEW, MANY = 100, 400
 END: Final = object()
 NODE_OBJECT = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
 
@@ -154,7 +154,7 @@ def test_the_work_does_not_grow_with_the_pairs(name: str) -> None:
     problems, many = found(objects)
     assert len(problems) == in_conflict(name, MANY)
     # Four times the objects are 16 times the pairs.
-    limit = 10 * max(few, 0.01)
+    limit = 10 * max(few, 0.003)
     assert quickest(many, lambda: found(objects)[1], limit) < limit
 
 
@@ -185,7 +185,7 @@ def test_the_work_of_isolation_does_not_grow_with_the_pairs(name: str, reverse: 
     assert left_out(objects, result)
     problems = result.outcomes["metallb"].problems
     assert {ref for one in problems for ref in one.objects} >= left_out(objects, result)
-    limit = 10 * max(few, 0.02)
+    limit = 10 * max(few, 0.005)
     assert quickest(many, lambda: isolation(objects)[1], limit) < limit
 
 
@@ -205,7 +205,7 @@ def test_peers_with_the_same_advertisements_share_their_rules() -> None:
     few = min(rules(FEW)[1] for _ in range(3))
     different, many = rules(MANY)
     assert different == 1
-    limit = 10 * max(few, 0.01)
+    limit = 10 * max(few, 0.003)
     assert quickest(many, lambda: rules(MANY)[1], limit) < limit
 
 
