@@ -33,7 +33,7 @@ from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.statedb.rows import Row, put, rows_table
 from tests.support import kinds
 
-COUNT = 25_000
+COUNT = 12_000
 ROUTERS = [f"203.0.113.{i}" for i in (9, 10)]
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
 
