@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tests.support import wait
@@ -60,6 +62,33 @@ def test_what_settles_holds_for_so_long_and_begins_anew_when_it_breaks(
 
     assert settles(check, stays=1.0, interval=0.125, holding=holding) == 4
     assert len([seconds for seconds in passed if seconds >= 3]) == checks
+
+
+def test_what_takes_longer_is_looked_at_less_often(clock: Clock) -> None:
+    began, looks = clock.now, []
+
+    def check() -> None:
+        looks.append(clock.now - began)
+        assert looks[-1] >= 30
+
+    eventually(check)
+    pauses = [round(after - before, 6) for before, after in itertools.pairwise(looks)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (0.03, 0.15)
+    for before, pause in zip(looks, pauses, strict=False):
+        assert pause <= max(0.03, 0.1 * before + 1e-6)
+
+
+def test_what_is_to_stay_is_looked_at_in_each_interval(clock: Clock) -> None:
+    began, looks = clock.now, []
+
+    def check() -> None:
+        looks.append(clock.now)
+        assert clock.now >= began + 5
+
+    settles(check, stays=1.0, interval=0.03)
+    assert all(b - a == pytest.approx(0.03) for a, b in itertools.pairwise(looks))
+    assert looks[-1] >= began + 6
 
 
 def _never() -> None:

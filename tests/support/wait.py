@@ -2,8 +2,8 @@
 
 A check is a function that asserts; it is called again until it passes or the deadline is over,
 and then its last failure is what the test shows. An answer that does not have yet what the check
-asks it for (a key, an entry, a whole document) is a failure of the check like any other. Never
-sleeps longer than one poll interval, and never hides an error that is not one of these kinds.
+asks it for (a key, an entry, a whole document) is a failure of the check like any other. What takes
+longer is looked at less often, and an error that is not one of these kinds is never hidden.
 
 A deadline is for what would never come: it is no statement about speed. A machine under load keeps
 a process from running for ten seconds at any moment, so that a deadline shorter than `PATIENCE` is
@@ -23,6 +23,10 @@ FACTOR: Final = float(os.environ.get("TEST_TIME_FACTOR", "1"))
 """All limits are multiplied by it: in a VM everything takes longer."""
 PATIENCE: Final = 60.0
 """The shortest deadline, in seconds."""
+_LONGEST_PAUSE: Final = 0.15
+_PAUSE_PER_SECOND: Final = 0.1
+"""The pause after a second of waiting: who waits is late by a tenth at most, and leaves the processor
+to the programs that it waits for."""
 
 
 def _deadline(within: float = PATIENCE) -> tuple[float, float]:
@@ -49,10 +53,23 @@ def eventually(
 ) -> T:
     """Call ``check`` until it passes: neither asserts, nor lacks what it asks for; give its answer.
 
-    ``within``: `PATIENCE` or more seconds. ``context`` returns more text (logs), called only when
-    the deadline is over. Raises AssertionError with the check's last failure.
+    ``within``: `PATIENCE` or more seconds. ``interval``: the first pause. ``context`` returns more
+    text (logs), called only when the deadline is over. Raises AssertionError with the check's last
+    failure.
     """
+    return _poll(check, within, interval, context, longest=max(interval, _LONGEST_PAUSE))
+
+
+def _poll(
+    check: Callable[[], T],
+    within: float,
+    interval: float,
+    context: Callable[[], str] | None,
+    *,
+    longest: float,
+) -> T:
     within, deadline = _deadline(within)
+    began = time.monotonic()
     tries = 0
     while True:
         tries += 1
@@ -64,7 +81,8 @@ def eventually(
                 reason = failure if isinstance(failure, AssertionError) else repr(failure)
                 message = f"not within {within:g} s ({tries} tries): {reason}{more}"
                 raise AssertionError(message) from failure
-        time.sleep(interval)
+        waited = time.monotonic() - began
+        time.sleep(min(longest, max(interval, waited * _PAUSE_PER_SECOND)))
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -107,4 +125,5 @@ def settles(
             if time.monotonic() - since >= stays:
                 return answer
 
-    return eventually(lasting, within=within, interval=interval, context=context)
+    # Each interval has its look: what breaks for a moment has not settled.
+    return _poll(lasting, within, interval, context, longest=interval)

@@ -261,7 +261,7 @@ class Machine:
 
 
 @given(STEPS)
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(100))
 def test_the_kernel_ends_with_what_is_wanted(steps: list[tuple[object, ...]]) -> None:
     machine = Machine()
     for step in steps:

@@ -203,7 +203,7 @@ def after(tables: Tables, writer: LateWriter) -> dict[Place, object]:
 
 
 @given(FORMER, TABLES, ORDERS, STEPS)
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(300))
 def test_a_route_that_stays_is_never_gone(
     former: Tables, tables: Tables, inputs: list[str], steps: list[Step]
 ) -> None:
