@@ -20,8 +20,9 @@ from tests.support.bfd_process import BfdProcess, bfd_in
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace, linked_namespaces, router_between
 from tests.support.realtime import preferred
+from tests.support.routers import frr
 from tests.support.routers.bird import CONTROL, ask, program
-from tests.support.wait import NotReadyError, eventually
+from tests.support.wait import eventually
 
 MS: Final = 1000
 INTERVAL: Final = 300
@@ -281,17 +282,11 @@ class Bfdd(Router):
     def kill(self) -> None:
         self._bfdd.kill()
 
-    def _vtysh(self, *commands: str) -> str:
-        words = ["vtysh", "--vty_socket", str(self.directory)]
-        for command in commands:
-            words += ["-c", command]
-        try:
-            return self.namespace.run(*words)
-        except RuntimeError as error:
-            raise NotReadyError(str(error)) from error
+    def _ask(self, *commands: str) -> str:
+        return frr.ask(self.directory / "bfdd.vty", *commands)
 
     def _show(self, what: str = "") -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self._vtysh(f"show bfd peers {what} json"))
+        found: list[dict[str, Any]] = json.loads(self._ask(f"show bfd peers {what} json"))
         return found
 
     def show(self, name: str, what: str = "") -> dict[str, Any]:
@@ -311,7 +306,7 @@ class Bfdd(Router):
         return found
 
     def _configure(self, name: str, *lines: str) -> None:
-        self._vtysh("configure terminal", "bfd", self._peer(self.lines[name]), *lines)
+        self._ask("configure terminal", "bfd", self._peer(self.lines[name]), *lines)
 
     def set_intervals(self, name: str, transmit: int, receive: int) -> None:
         self._configure(name, f"transmit-interval {transmit}", f"receive-interval {receive}")

@@ -39,6 +39,34 @@ ZEBRA = PROGRAM.with_name("zebra")
 WORDS = {IPV4: "ipv4 unicast", IPV6: "ipv6 unicast"}
 
 
+def ask(path: Path, *commands: str) -> str:
+    """Send commands to a vty socket in one session and give the output of the last."""
+    output, daemon = "", path.stem
+    with socket.socket(socket.AF_UNIX) as vty:
+        try:
+            vty.settimeout(CONTROL_SECONDS)
+            vty.connect(str(path))
+            for command in ("enable", *commands):
+                vty.sendall(command.encode() + b"\0")
+                output, status = _read(vty)
+                if status:
+                    raise RuntimeError(f"{daemon}: {command}: status {status}: {output.strip()}")
+        except (FileNotFoundError, ConnectionError, EOFError) as error:
+            raise NotReadyError(f"{daemon}: {error!r}") from error
+    return output
+
+
+def _read(vty: socket.socket) -> tuple[str, int]:
+    # An answer ends with three zero octets and the status.
+    data = b""
+    while data[-4:-1] != b"\0\0\0":
+        part = vty.recv(65536)
+        if not part:
+            raise EOFError
+        data += part
+    return data[:-4].decode(), data[-1]
+
+
 class Frr(Router):
     """A ``bgpd`` process."""
 
@@ -223,30 +251,7 @@ class Frr(Router):
 
     def ask(self, *commands: str) -> str:
         """Send commands in one session and give the output of the last."""
-        output = ""
-        with socket.socket(socket.AF_UNIX) as vty:
-            try:
-                vty.settimeout(CONTROL_SECONDS)
-                vty.connect(str(self.directory / "bgpd.vty"))
-                for command in ("enable", *commands):
-                    vty.sendall(command.encode() + b"\0")
-                    output, status = self._read(vty)
-                    if status:
-                        raise RuntimeError(f"bgpd: {command}: status {status}: {output.strip()}")
-            except (FileNotFoundError, ConnectionError, EOFError) as error:
-                raise NotReadyError(f"bgpd: {error!r}") from error
-        return output
-
-    @staticmethod
-    def _read(vty: socket.socket) -> tuple[str, int]:
-        # An answer ends with three zero octets and the status.
-        data = b""
-        while data[-4:-1] != b"\0\0\0":
-            part = vty.recv(65536)
-            if not part:
-                raise EOFError
-            data += part
-        return data[:-4].decode(), data[-1]
+        return ask(self.directory / "bgpd.vty", *commands)
 
     def _json(self, command: str) -> dict[str, Any]:
         text = self.ask(command)
