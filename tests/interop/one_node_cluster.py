@@ -7,9 +7,8 @@ until it has the label ``bgp=cluster-test``.
 from __future__ import annotations
 
 import contextlib
+import io
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from tests.support.relay import BackgroundRelay
 from tests.support.routers import PeerSettings, RouterSettings
 from tests.support.routers.bird import Bird
 from tests.support.wait import eventually
+from waggle.__main__ import main
 
 OURS, THEIRS = "10.99.0.1", "10.99.0.11"
 ASN, PEER_ASN, PORT = 65001, 65101, 1790
@@ -219,10 +219,9 @@ def _agent(
 
 def apply(server: KubeApiServer) -> None:
     """Apply the definitions, the node and the configuration."""
-    crds = subprocess.run(
-        [sys.executable, "-m", "waggle", "crds"], capture_output=True, text=True, check=True
-    ).stdout
-    server.kubectl("apply", "--server-side", "-f", "-", text=crds)
+    with contextlib.redirect_stdout(io.StringIO()) as crds:
+        assert main(["crds"]) == 0
+    server.kubectl("apply", "--server-side", "-f", "-", text=crds.getvalue())
 
     def served() -> None:
         # An agent that finds one missing looks again after half a minute.
