@@ -43,6 +43,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 
 ASN, OTHER_ASN = 64701, 64702
 ROUTES = 20_000
+BETWEEN_READINGS = 1.0
+"""Seconds: a reading of so many routes takes half a second of CPU time."""
 
 
 def ours(number: int) -> str:
@@ -108,6 +110,8 @@ def unused_objects(side: Namespace) -> list[str]:
         for row in json.loads(side.run("ip", "-j", "nexthop", "show") or "[]")
         if row["protocol"] != "zebra"
     }
+    if not ours:
+        return []
     routes = json.loads(side.run("ip", "-j", "route", "show", "table", "all"))
     used = {row["nhid"] for row in routes if "nhid" in row}
     members = {hop["id"] for group in used if group in ours for hop in ours[group].get("group", ())}
@@ -260,7 +264,7 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
             wrong = {p for p in have.keys() | wanted.keys() if have.get(p) != wanted.get(p)}
             assert not wrong, (len(wrong), sorted(wrong)[:3])
 
-        eventually(right, context=found.logs)
+        eventually(right, interval=BETWEEN_READINGS, context=found.logs)
 
         with monitored(side, tmp_path / "monitor") as monitor:
             bird.kill()
@@ -277,10 +281,17 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
             assert unused_objects(side) == []
 
         # Objects that the last urgent change has left go with the verification of each minute.
-        eventually(no_objects_of_before_the_kills, within=180, context=found.logs)
+        eventually(
+            no_objects_of_before_the_kills,
+            within=180,
+            interval=BETWEEN_READINGS,
+            context=found.logs,
+        )
         bird.withdraw(*bird.announced)
-        eventually(they_are_there, context=found.logs)
-        eventually(lambda: no_objects(side), within=180, context=found.logs)
+        eventually(they_are_there, interval=BETWEEN_READINGS, context=found.logs)
+        eventually(
+            lambda: no_objects(side), within=180, interval=BETWEEN_READINGS, context=found.logs
+        )
 
 
 def no_objects(side: Namespace) -> None:
