@@ -130,8 +130,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         """Return the constructors; imports the module that has them."""
         if isinstance(self.wiring, Wiring):
             return self.wiring
-        wiring: Wiring = importlib.import_module(self.wiring).WIRING
-        return wiring
+        return _imported(self.wiring)
 
     def provided(self) -> Iterator[Provider]:
         """Yield what any cell may use."""
@@ -183,6 +182,13 @@ def type_name(kind: Any) -> str:  # noqa: ANN401 - any type form
     return f"{getattr(origin, '__name__', origin)}[{', '.join(parts)}]"
 
 
+@functools.cache
+def _imported(module: str) -> Wiring:
+    wiring: Wiring = importlib.import_module(module).WIRING
+    return wiring
+
+
+@functools.cache
 def _provider(item: Constructor | Provider) -> Provider:
     return item if isinstance(item, Provider) else provide(item)
 

@@ -111,13 +111,18 @@ class Graph:
         # Cells that are off are not imported, unless one is needed: an error names it.
         self.directory = Directory(self._enabled, enabled)
         self._all = functools.partial(Directory, cells, enabled)
+        self._keys = {cell.name: _keys(cell) for cell in self._enabled}
+        self._public: dict[Any, Key] = {}
+        """The constructors whose values `get` returns, by type."""
         self._singletons: dict[Key, Any] = {}
         self._eager: dict[Key, list[Key]] = {}
         """Objects that are constructed before a constructor runs."""
         self._late: list[Late[Any]] = []
         for cell in self._enabled:
-            for key in self._keys(cell):
+            for key in self._keys[cell.name]:
                 self._singletons[key] = providers.Singleton(key[1])
+            for provider in (*cell.provided(), *cell.invoked()):
+                self._public.setdefault(provider.type, (cell.name, provider.make))
         for cell in self._enabled:
             self._wire(cell, given(cell))
         self._refuse_cycles()
@@ -131,7 +136,7 @@ class Graph:
             if cell.name in seen:
                 return
             seen.add(cell.name)
-            for key in self._keys(cell):
+            for key in self._keys[cell.name]:
                 for owner, _ in self._eager[key]:
                     visit(by_name[owner])
             for provider in cell.invoked():
@@ -144,18 +149,13 @@ class Graph:
 
     def get(self, kind: Any) -> Any:  # noqa: ANN401 - a type form, and an instance of it
         """Return the value of this type that an enabled cell provides or invokes."""
-        for cell in self._enabled:
-            for provider in (*cell.provided(), *cell.invoked()):
-                if provider.type == kind:
-                    return self._singletons[cell.name, provider.make]()
-        raise CompositionError(f"no enabled cell provides {type_name(kind)}")
-
-    def _keys(self, cell: Cell) -> list[Key]:
-        constructors = (*cell.provided(), *cell.kept(), *cell.invoked(), *cell.contributed())
-        return list(dict.fromkeys((cell.name, provider.make) for provider in constructors))
+        key = self._public.get(kind)
+        if key is None:
+            raise CompositionError(f"no enabled cell provides {type_name(kind)}")
+        return self._singletons[key]()
 
     def _wire(self, cell: Cell, given: Mapping[Any, object]) -> None:
-        for key in self._keys(cell):
+        for key in self._keys[cell.name]:
             self._eager[key] = []
             for need in needs(key[1]):
                 provider = self._resolve(cell, key, need, given)
@@ -214,6 +214,11 @@ class Graph:
 
         for key in self._singletons:
             visit(key)
+
+
+def _keys(cell: Cell) -> list[Key]:
+    constructors = (*cell.provided(), *cell.kept(), *cell.invoked(), *cell.contributed())
+    return list(dict.fromkeys((cell.name, provider.make) for provider in constructors))
 
 
 def _gather(many: Sequence[bool], *made: Any) -> Group[Any]:  # noqa: ANN401 - of any group

@@ -43,4 +43,6 @@ class FeedStatus(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The name of a feed in its status: ``Kind``, ``Kind/namespace`` or ``Kind/namespace/name``."""
+        if not self.namespace and not self.object_name:
+            return self.kind  # of most feeds, each of which is named with each change of one
         return "/".join(part for part in (self.kind, self.namespace, self.object_name) if part)
