@@ -33,8 +33,7 @@ _OWN: Final = ("waggle", "waggle_agent", "waggle_operator")
 PROGRAMS: Final = (*_OWN, "tests.dialects.dialect_programs", "tests.dialects.neutral_model")
 FORKED: Final = "tests.support.forked"
 """The audit event of a forked process that has its environment."""
-<<<<<<< HEAD
-_PACKAGES: Final = (*PROGRAMS, "cells", "reconcilers", "resources", "speaker", "statedb")
+_PACKAGES: Final = (*_OWN, "cells", "reconcilers", "resources", "speaker", "statedb")
 _IMPORTED_LATE: Final = (
     "encodings.idna",
     "encodings.utf_8_sig",
@@ -46,9 +45,6 @@ _IMPORTED_LATE: Final = (
     "reactivex.operators._take",
 )
 """What a running agent imports of other packages."""
-=======
-_PACKAGES: Final = (*_OWN, "cells", "reconcilers", "resources", "speaker", "statedb")
->>>>>>> 26d8b097 (tests: agents with the dialects of the tests are forked as the others are)
 _READ_BY_IMPORTS: Final = ("PYTHON", "WAGGLE_PURE")
 """Prefixes of variables that have an effect while modules are imported."""
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
