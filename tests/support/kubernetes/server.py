@@ -10,11 +10,9 @@ import base64
 import contextlib
 import json
 import secrets
-import ssl
 import subprocess
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -22,15 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.certificates import authority_and_server
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.assets import Assets
+from tests.support.kubernetes.connections import SECONDS, Connections
 from tests.support.ports import free_port
 from tests.support.wait import NotReadyError, eventually
 
 START_SECONDS = 120.0
 STOP_SECONDS = 3.0
-SECONDS = 60.0
-"""Timeout of a request."""
 BUSY_ATTEMPTS = 60
 BUSY_PAUSE = 0.5
 AUDIT_POLICY = """\
@@ -42,6 +40,8 @@ rules:
   - {level: None}
 """
 """What ServiceAccounts ask for is written down, without content."""
+SPACIOUS = {"GOGC": "400"}
+"""Go's collector of garbage, which else takes a quarter of the server's processor time, for 200 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,12 @@ class KubeApiServer:
         self._token = secrets.token_hex(16)
         self._etcd = Daemon("etcd", self._etcd_command(), log=directory / "etcd.log")
         self._server = Daemon(
-            "kube-apiserver", self._server_command(), log=directory / "kube-apiserver.log"
+            "kube-apiserver",
+            self._server_command(),
+            log=directory / "kube-apiserver.log",
+            environment=SPACIOUS,
         )
+        self._connections = Connections(self._port, directory / "certs" / "apiserver.crt")
 
     @property
     def url(self) -> str:
@@ -111,10 +115,11 @@ class KubeApiServer:
         tokens = f"{self._token},admin,admin,system:masters\n"
         (self.directory / "tokens.csv").write_text(tokens)
         (self.directory / "audit.yaml").write_text(AUDIT_POLICY)
-        key = self.directory / "accounts.key"
-        if not key.exists():
-            command = ["openssl", "genpkey", "-algorithm", "RSA", "-out", str(key)]
-            subprocess.run(command, check=True, capture_output=True)
+        # Else the server makes an RSA key, with which each connection takes longer. Tokens are signed
+        # with the same one.
+        certificates = self.directory / "certs"
+        certificates.mkdir()
+        authority_and_server(certificates, "apiserver")
         self._etcd.start()
         self.start_server()
 
@@ -126,14 +131,17 @@ class KubeApiServer:
 
     def stop_server(self) -> None:
         """Stop the API server, killed while watches keep it; etcd goes on, with all objects."""
+        self._connections.close()
         self._server.stop(timeout=STOP_SECONDS)
 
     def crash_server(self) -> None:
         """Kill the API server; etcd goes on, with all objects."""
+        self._connections.close()
         self._server.kill()
 
     def end(self) -> None:
         """End both at once: a stop would wait for open requests, and nothing of them is used again."""
+        self._connections.close()
         self._server.kill()
         self._etcd.kill()
 
@@ -161,24 +169,13 @@ class KubeApiServer:
     def _request(
         self, method: str, path: str, body: object, kind: str, token: str | None
     ) -> Answer:
-        request = urllib.request.Request(  # noqa: S310  always https
-            self.url + path,
-            data=None if body is None else json.dumps(body).encode(),
-            method=method,
-            headers={
-                "Authorization": f"Bearer {token or self._token}",
-                "Content-Type": f"application/{kind}",
-                "Accept": "application/json",
-            },
-        )
-        # Its certificate is signed by itself, and names the loopback address.
-        trust = ssl.create_default_context(cafile=str(self.directory / "certs" / "apiserver.crt"))
-        try:
-            with urllib.request.urlopen(request, context=trust, timeout=SECONDS) as answer:  # noqa: S310
-                return _answer(answer.status, answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return _answer(error.code, error.read())
+        headers = {
+            "Authorization": f"Bearer {token or self._token}",
+            "Content-Type": f"application/{kind}",
+            "Accept": "application/json",
+        }
+        octets = None if body is None else json.dumps(body).encode()
+        return _answer(*self._connections.request(method, path, octets, headers))
 
     def compact(self, revision: str) -> None:
         """Let etcd forget what was before a resource version."""
@@ -292,22 +289,22 @@ class KubeApiServer:
         ]
 
     def _server_command(self) -> list[str | Path]:
-        key = self.directory / "accounts.key"
+        certificates = self.directory / "certs"
         return [
             self._assets.apiserver,
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
             f"--secure-port={self._port}",
-            f"--cert-dir={self.directory / 'certs'}",
+            f"--cert-dir={certificates}",
             f"--token-auth-file={self.directory / 'tokens.csv'}",
             "--authorization-mode=RBAC",
             f"--audit-policy-file={self.directory / 'audit.yaml'}",
             f"--audit-log-path={self.directory / 'audit.log'}",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-key-file={key}",
-            f"--service-account-signing-key-file={key}",
+            f"--service-account-key-file={certificates / 'apiserver.crt'}",
+            f"--service-account-signing-key-file={certificates / 'apiserver.key'}",
             # No controller creates the ServiceAccount `default` that Pods need.
             "--disable-admission-plugins=ServiceAccount",
             "--endpoint-reconciler-type=none",
