@@ -23,12 +23,8 @@ TENANT = "tenant"
 
 
 def policies(helm: Helm, **values: object) -> list[dict[str, Any]]:
-    found = helm.text({"addressPolicy": {"enabled": True}, **values})
-    return [
-        one
-        for one in yaml.safe_load_all(found)
-        if one and one["metadata"]["name"].endswith("-addresses")
-    ]
+    found = helm.template({"addressPolicy": {"enabled": True}, **values})
+    return [one for one in found if one["metadata"]["name"].endswith("-addresses")]
 
 
 class Tenant:

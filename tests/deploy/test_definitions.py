@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from deploy.generate import CHART
+from tests.support.documents import documents
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.accounts import CRDS, put
 from tests.support.kubernetes.assets import Assets
@@ -57,8 +58,8 @@ def commands(page: str) -> list[str]:
 
 def definition(file: str, name: str) -> dict[str, Any]:
     """Return a definition of the chart."""
-    documents = yaml.safe_load_all((CHART / "crds" / file).read_text())
-    return next(one for one in documents if one["metadata"]["name"] == name)
+    found = documents((CHART / "crds" / file).read_text())
+    return next(one for one in found if one["metadata"]["name"] == name)
 
 
 def of_another_project(file: str, name: str) -> dict[str, Any]:
@@ -104,7 +105,7 @@ class Shell:
 
     def installed(self) -> dict[str, dict[str, Any]]:
         """Return the definitions of the cluster by name, with what identifies a change."""
-        items = json.loads(self.run("kubectl get crds -o json").stdout)["items"]
+        items = self.server.request("GET", CRDS).body["items"]
         return {item["metadata"]["name"]: item for item in items}
 
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from deploy.generate import NAMESPACE
 from tests.cmd.lab import NODE
 from tests.support.daemon import Daemon
@@ -55,11 +53,6 @@ sys.exit(main())
 Object = dict[str, Any]
 Grant = tuple[str, str, str, str]
 """Verb, group, resource, namespace (empty: everywhere)."""
-
-
-def documents(text: str) -> list[Object]:
-    """Read the objects of a file."""
-    return [document for document in yaml.safe_load_all(text) if document is not None]
 
 
 def granted(objects: list[Object], part: str) -> set[Grant]:

@@ -9,9 +9,10 @@ import pytest
 
 from deploy.generate import CHART, MANIFESTS, NAMESPACE
 from tests.cmd.lab import NODE
-from tests.deploy.rbac.cluster_with_accounts import CLUSTER_WIDE, Cluster, Object, documents
+from tests.deploy.rbac.cluster_with_accounts import CLUSTER_WIDE, Cluster, Object
+from tests.support.documents import documents
 from tests.support.kinds import KINDS
-from tests.support.kubernetes.accounts import CRDS, RBAC, put, undefine
+from tests.support.kubernetes.accounts import CRDS, RBAC, apply, put, undefine
 from tests.support.kubernetes.cilium import delete_cilium
 from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
@@ -44,8 +45,8 @@ def definitions(apiserver: KubeApiServer) -> Iterator[list[Object]]:
 def cluster(
     apiserver: KubeApiServer, definitions: list[Object], tmp_path: Path
 ) -> Iterator[Cluster]:
-    """Apply the manifests with kubectl, and delete afterwards what the test has put in."""
-    apiserver.kubectl("apply", "-f", str(MANIFESTS))
+    """Put in the objects of the manifests, and delete afterwards what the test has put in."""
+    apply(apiserver, documents(MANIFESTS.read_text()))
     made = Cluster(apiserver, tmp_path, [], apiserver.audited)
     yield made
     made.stop()

@@ -18,15 +18,15 @@ from tests.deploy.rbac.cluster_with_accounts import (
     Object,
     check_denied,
     cilium,
-    documents,
     granted,
     node,
     settings,
 )
 from tests.reconcilers.metallb.objects import advertisement, peer, pool
 from tests.reconcilers.metallb.test_node_objects import service as load_balancer
+from tests.support.documents import documents
 from tests.support.helm import Helm
-from tests.support.kubernetes.accounts import put
+from tests.support.kubernetes.accounts import apply, put
 from tests.support.kubernetes.owners import owned_objects
 from tests.support.kubernetes.server import Answer, KubeApiServer
 
@@ -39,9 +39,8 @@ def test_an_agent_counts_the_objects_of_a_dialect_that_is_off_with_what_the_char
 ) -> None:
     server = cluster.server
     values = {"agent": {"cells": {"cilium": {"enabled": False}}}}
-    text = helm.text(values)
-    objects = documents(text)
-    server.kubectl("apply", "-f", "-", text=text)
+    objects = helm.template(values)
+    apply(server, objects)
     put(server, "/api/v1/nodes", node(NODE))
     for name in ("a", "b"):
         spec = {"bgpInstances": [{"name": "main", "localASN": 65001}]}
@@ -82,14 +81,13 @@ def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
     on = {"enabled": True}
     values: Object = {"cells": {"cilium": {"enabled": False}, "frrk8s": on, "metallb": on}}
     values["agent"] = {"cells": {"frrk8s": {"alwaysBlock": ["auto"]}}}
-    text = helm.text(values)
-    objects = documents(text)
+    objects = helm.template(values)
     with contextlib.ExitStack() as after:
         for namespace in ("frr-k8s-system", "metallb-system"):
             metadata = {"name": namespace}
             value = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
             put(server, "/api/v1/namespaces", value)
-        server.kubectl("apply", "-f", "-", text=text)
+        apply(server, objects)
         others = {obj["metadata"]["name"] for obj in documents(MANIFESTS.read_text())}
         for obj in objects:
             if obj["kind"] in CLUSTER_WIDE and obj["metadata"]["name"] not in others:

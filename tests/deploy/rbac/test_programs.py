@@ -20,7 +20,6 @@ from tests.deploy.rbac.cluster_with_accounts import (
     Cluster,
     Object,
     cilium,
-    documents,
     granted,
     node,
     owned_by,
@@ -28,6 +27,7 @@ from tests.deploy.rbac.cluster_with_accounts import (
     settings,
 )
 from tests.reconcilers.build import peer_config
+from tests.support.documents import documents
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import CRDS, put
 from tests.support.kubernetes.cilium import put_cilium

@@ -20,10 +20,10 @@ from tests.deploy.rbac.cluster_with_accounts import (
     Cluster,
     Object,
     cilium,
-    documents,
     node,
     settings,
 )
+from tests.support.documents import documents
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import put
 from tests.support.kubernetes.server import KubeApiServer

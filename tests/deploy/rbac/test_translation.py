@@ -9,15 +9,15 @@ from tests.deploy.rbac.cluster_with_accounts import (
     CILIUM,
     Cluster,
     Object,
-    documents,
     granted,
     node,
     owned_by,
     post,
     settings,
 )
+from tests.support.documents import documents
 from tests.support.helm import Helm
-from tests.support.kubernetes.accounts import put
+from tests.support.kubernetes.accounts import apply, put
 from tests.support.kubernetes.server import KubeApiServer
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -29,9 +29,8 @@ def test_an_operator_that_translates_needs_the_rules_that_the_chart_adds(
 ) -> None:
     server = cluster.server
     translating = {"operator": {"cells": {"cilium": {"translatePeeringPolicies": True}}}}
-    text = helm.text(translating)
-    objects = documents(text)
-    server.kubectl("apply", "-f", "-", text=text)
+    objects = helm.template(translating)
+    apply(server, objects)
     added = granted(objects, "operator") - granted(documents(MANIFESTS.read_text()), "operator")
     for name, policy in (("n1", "a"), ("n2", "b")):
         put(server, "/api/v1/nodes", _annotated(node(name, bgp=policy)))

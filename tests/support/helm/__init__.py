@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import subprocess
@@ -14,6 +15,7 @@ import yaml
 
 from deploy.generate import KUBE_VERSION
 from tests.support import builds
+from tests.support.documents import documents
 
 _HERE = Path(__file__).parent
 
@@ -33,13 +35,7 @@ class Helm:
         version: str = KUBE_VERSION,
     ) -> list[dict[str, Any]]:
         """Render the chart as release `waggle`; raises `ValueError` with helm's error."""
-        return [
-            document
-            for document in yaml.safe_load_all(
-                self.text(values, namespace=namespace, version=version)
-            )
-            if document is not None
-        ]
+        return documents(self.text(values, namespace=namespace, version=version))
 
     def text(
         self,
@@ -48,10 +44,13 @@ class Helm:
         namespace: str = "waggle-system",
         version: str = KUBE_VERSION,
     ) -> str:
-        """Render, as YAML."""
+        """Render, as YAML; the same again is not rendered twice."""
         where = (f"--namespace={namespace}", f"--kube-version={version}")
-        given = yaml.safe_dump(dict(values or {}))
-        return self.run("template", "waggle", str(self.chart), *where, "--values=-", text=given)
+        return self._rendered(where, yaml.safe_dump(dict(values or {})))
+
+    @functools.cache  # noqa: B019  there is one for all tests, of a chart that stays as it is
+    def _rendered(self, where: tuple[str, ...], values: str) -> str:
+        return self.run("template", "waggle", str(self.chart), *where, "--values=-", text=values)
 
     def lint(self, values: Mapping[str, Any] | None = None) -> str:
         """Have helm look for mistakes, strictly; raises ValueError with what it finds."""
@@ -67,8 +66,9 @@ class Helm:
             capture_output=True,
             text=True,
             check=False,
-            # Nothing of the user who runs the tests: no plugins, repositories or cluster.
-            env={"HOME": "/nonexistent", "PATH": ""},
+            # Nothing of the user who runs the tests: no plugins, repositories or cluster. It ends
+            # before its garbage would be much.
+            env={"HOME": "/nonexistent", "PATH": "", "GOGC": "off"},
         )
         if done.returncode != 0:
             raise ValueError(f"{done.stderr.strip()}\n{done.stdout.strip()}")
