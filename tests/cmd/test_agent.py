@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import yaml
 from msgspec.structs import replace
 
 from cells.api.model import ReconcilerItem
 from cells.apply.show import lines
 from cells.hive import describe
+from tests.support import plain_yaml
 from waggle_agent.__main__ import CELLS, main
 
 
@@ -214,7 +214,7 @@ def test_cells_and_reconcilers_are_printed_as_documents(
     document = json.loads(capsys.readouterr().out)
     assert (document["kind"], document["items"][0]["name"]) == (kind, first)
     assert main([*words, "yaml"], {}) == 0
-    assert yaml.safe_load(capsys.readouterr().out)["items"] == document["items"]
+    assert plain_yaml.load(capsys.readouterr().out)["items"] == document["items"]
     assert main([*words, "jsonl"], {}) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line) for line in lines] == document["items"]

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import yaml
 
 from cells.api.model import WatchItem
 from cells.api.resource import ApiStream, Query
 from tests.cells.api.test_client import answering, http
 from tests.cmd.terminal import Terminal
 from tests.cmd.test_peers import UP
+from tests.support import plain_yaml
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 
@@ -73,7 +73,7 @@ def test_an_answer_is_transformed_as_that_of_any_command(
     assert json.loads(printed) == PEERS
     assert printed.startswith('{\n  "apiVersion"')
     assert of_peers(tmp_path, "-o", "yaml") == 0
-    assert yaml.safe_load(capsys.readouterr().out) == PEERS
+    assert plain_yaml.load(capsys.readouterr().out) == PEERS
     assert of_peers(tmp_path, "-o", "jsonl") == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == PEERS["items"]
     assert of_peers(tmp_path, "-o", "jsonpath={.items[*].name}") == 0
@@ -109,7 +109,7 @@ def test_what_is_no_envelope_is_printed_as_one_document(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert of_peers(tmp_path, "-o", "yaml", body=[{"a": 1}]) == 0
-    assert yaml.safe_load(capsys.readouterr().out) == [{"a": 1}]
+    assert plain_yaml.load(capsys.readouterr().out) == [{"a": 1}]
     assert of_peers(tmp_path, "-o", "table", body=[{"a": 1}]) == 0
     assert capsys.readouterr().out.split() == ["A", "1"]
     assert of_peers(tmp_path, "-o", "table", body={"a": 1}) == 1
@@ -143,7 +143,7 @@ def test_without_an_agent_a_format_for_programs_has_the_error(
     words = ["api", "/v1/peers", "--socket", str(tmp_path / "none")]
     assert main([*words, "-o", "yaml"]) == 1
     printed = capsys.readouterr()
-    assert yaml.safe_load(printed.out)["errors"][0]["code"] == "AgentNotRunning"
+    assert plain_yaml.load(printed.out)["errors"][0]["code"] == "AgentNotRunning"
     assert printed.err == ""
     assert main(words) == 1
     printed = capsys.readouterr()
@@ -170,7 +170,7 @@ def test_an_answer_without_an_end_is_a_document_or_text_for_each_item(
     with serving(path, MadeUp([UP]), STREAM):
         words = ["api", "/v1/watch?kind=nodes", "--socket", str(path), "-o"]
         assert main([*words, "yaml"]) == 1
-        *items, end = yaml.safe_load_all(capsys.readouterr().out)
+        *items, end = plain_yaml.load_all(capsys.readouterr().out)
         assert [item["name"] for item in items] == ["n1", "n2"]
         assert end["errors"][0]["code"] == "StreamEnded"
         assert main([*words, 'jsonpath={.name}{"\\n"}']) == 1

@@ -14,6 +14,7 @@ import yaml
 from msgspec import json
 
 from tests.cmd.lab import NODE
+from tests.support import plain_yaml
 from waggle.__main__ import main
 
 BLOCKS = Path(__file__).parent / "design_documents"
@@ -37,7 +38,7 @@ def convert(capsys: pytest.CaptureFixture[str], *paths: Path) -> tuple[int, list
     """Return exit status, objects and messages of a conversion."""
     status = main(["convert", "-f", *map(str, paths)])
     shown = capsys.readouterr()
-    return status, [item for item in yaml.safe_load_all(shown.out) if item], shown.err
+    return status, [item for item in plain_yaml.load_all(shown.out) if item], shown.err
 
 
 def problems(capsys: pytest.CaptureFixture[str], *paths: Path) -> list[dict[str, Any]]:
@@ -60,7 +61,7 @@ def test_an_object_of_the_draft_is_refused_and_converted(
     status, objects, _ = convert(capsys, path)
     assert status == 0
     (converted,) = objects
-    (given,) = [item for item in yaml.safe_load_all(path.read_text()) if item]
+    (given,) = [item for item in plain_yaml.load_all(path.read_text()) if item]
     assert (converted["apiVersion"], converted["kind"]) == ("cilium.io/v2", given["kind"])
     result = tmp_path / "v2.yaml"
     result.write_text(yaml.safe_dump(converted))

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from reconcilers.dialect import Conversion
 from tests.cmd import terminal
+from tests.support import plain_yaml
 from tests.support.scenario import ROOT
 from waggle.__main__ import main
 from waggle.dialects import DIALECTS
@@ -50,7 +50,7 @@ def test_the_yaml_is_valid_for_kubectl_apply(
 ) -> None:
     assert main(["convert", "-f", _write(tmp_path, POLICY)]) == 0
     out, err = capsys.readouterr()
-    assert [(item["kind"], item["metadata"]["name"]) for item in yaml.safe_load_all(out)] == [
+    assert [(item["kind"], item["metadata"]["name"]) for item in plain_yaml.load_all(out)] == [
         ("CiliumBGPPeerConfig", "bgpp-p-65001-192.0.2.1"),
         ("CiliumBGPAdvertisement", "bgpp-p-65001"),
         ("CiliumBGPClusterConfig", "bgpp-p"),

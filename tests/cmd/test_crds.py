@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from reconcilers.compile_manifests import kinds_of
 from resources.crds.generate import defined
 from resources.kind import Kinds
+from tests.support import plain_yaml
 from waggle.__main__ import main
 from waggle.dialects import DIALECTS
 
@@ -20,7 +20,7 @@ from waggle.dialects import DIALECTS
 def test_all_definitions_are_printed_as_documents(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["crds"]) == 0
     text = capsys.readouterr().out
-    found = list(yaml.safe_load_all(text))
+    found = list(plain_yaml.load_all(text))
     dialects = DIALECTS.load()
     of_dialects = (dialect.all_kinds() for dialect in dialects)
     kinds = defined(Kinds(kinds_of(dialects), *of_dialects))
@@ -32,7 +32,7 @@ def test_all_definitions_are_printed_as_documents(capsys: pytest.CaptureFixture[
 
 def test_json_is_one_list_with_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["crds"]) == 0
-    documents = list(yaml.safe_load_all(capsys.readouterr().out))
+    documents = list(plain_yaml.load_all(capsys.readouterr().out))
     assert main(["crds", "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "apiVersion": "v1",
@@ -43,7 +43,7 @@ def test_json_is_one_list_with_the_same_content(capsys: pytest.CaptureFixture[st
 
 def test_a_kind_that_is_not_read_has_its_definition(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["crds", "ServiceBGPStatus", "ConfigurationState"]) == 0
-    assert len(list(yaml.safe_load_all(capsys.readouterr().out))) == 2
+    assert len(list(plain_yaml.load_all(capsys.readouterr().out))) == 2
 
 
 @pytest.mark.parametrize("name", ["CiliumBGPPeerConfig", "ciliumbgppeerconfigs"])
@@ -51,7 +51,7 @@ def test_a_kind_is_named_as_in_a_manifest_or_as_kubectl_does(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["crds", name]) == 0
-    (found,) = yaml.safe_load_all(capsys.readouterr().out)
+    (found,) = plain_yaml.load_all(capsys.readouterr().out)
     assert found["metadata"]["name"] == "ciliumbgppeerconfigs.cilium.io"
 
 
@@ -76,7 +76,7 @@ def test_a_peer_of_cilium_without_as_number_has_any_in_each_version(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["crds"]) == 0
-    found = list(yaml.safe_load_all(capsys.readouterr().out))
+    found = list(plain_yaml.load_all(capsys.readouterr().out))
     (crd,) = (one for one in found if one["spec"]["names"]["kind"] == "CiliumBGPClusterConfig")
     for version in crd["spec"]["versions"]:
         spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
@@ -183,7 +183,7 @@ def test_flags_about_a_cluster_need_its_definitions(
 
 def test_members_are_in_the_same_order_in_each_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["crds", "metallb"]) == 0
-    documents = list(yaml.safe_load_all(capsys.readouterr().out))
+    documents = list(plain_yaml.load_all(capsys.readouterr().out))
     assert main(["crds", "metallb", "-o", "json"]) == 0
     items = json.loads(capsys.readouterr().out)["items"]
     assert json.dumps(documents) == json.dumps(items)

@@ -8,8 +8,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
+from tests.support import plain_yaml
 from waggle import __main__ as front_end
 from waggle.commands.demo import program
 from waggle.commands.demo.background import Ready, detach
@@ -82,7 +82,7 @@ def test_each_change_is_an_item_on_its_own_and_nothing_else_is_printed(
     items.failed("DemoFailed", "the router has ended with status 1")
     printed = capsys.readouterr().out
     decoded = (
-        list(yaml.safe_load_all(printed))
+        list(plain_yaml.load_all(printed))
         if form == "yaml"
         else [json.loads(line) for line in printed.splitlines()]
     )
@@ -128,7 +128,7 @@ def test_an_answer_that_is_an_error_has_it_in_its_envelope(
     report("yaml", is_endless=False).failed("DemoFailed", "no port\n  session a: Idle")
     printed = capsys.readouterr()
     assert printed.err == ""
-    (error,) = yaml.safe_load(printed.out)["errors"]
+    (error,) = plain_yaml.load(printed.out)["errors"]
     assert error == {"code": "DemoFailed", "message": "no port\n  session a: Idle"}
     report("table", is_endless=False).failed("DemoFailed", "no port\n  session a: Idle")
     text = "waggle demo: no port\nwaggle demo:   session a: Idle\n"

@@ -12,6 +12,7 @@ import yaml
 
 from cells.api.model import ExplainItem, KernelRouteItem, OriginItem, ReceivedExplainItem, RouteItem
 from cells.api.resource import ApiResource
+from tests.support import plain_yaml
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 from waggle.commands.explain import _in_order
@@ -303,7 +304,7 @@ def test_a_peer_of_a_node_that_has_nothing_to_advertise_is_there(
     manifests = tmp_path / "manifests"
     manifests.mkdir()
     for item in (
-        found for file in examples.iterdir() for found in yaml.safe_load_all(file.read_text())
+        found for file in examples.iterdir() for found in plain_yaml.load_all(file.read_text())
     ):
         if item["kind"] in ("Node", "BGPPolicy"):
             item["spec"].pop("podCIDRs", None)

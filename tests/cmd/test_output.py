@@ -11,12 +11,12 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cells.test_safe_text import HOSTILE
 from tests.cmd.terminal import Terminal
+from tests.support import plain_yaml
 from waggle import output
 from waggle.tables import Column
 
@@ -133,7 +133,7 @@ def test_json_and_yaml_have_the_same_items() -> None:
         output.dump(answer, form, stream)
     assert json.loads(streams["json"].getvalue()) == answer
     assert streams["jsonl"].getvalue() == '{"name": "a"}\n{"name": "b"}\n'
-    assert yaml.safe_load(streams["yaml"].getvalue())["items"] == answer["items"]
+    assert plain_yaml.load(streams["yaml"].getvalue())["items"] == answer["items"]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_an_answer_that_is_printed_item_by_item_is_one_document(
     for form, stream in streams.items():
         output.dump(answer, form, stream)
     assert streams["json"].getvalue() == output.safe_json(answer, indent=2) + "\n"
-    assert yaml.safe_load(streams["yaml"].getvalue()) == answer
+    assert plain_yaml.load(streams["yaml"].getvalue()) == answer
 
 
 def test_scripts_know_the_exit_statuses_by_their_numbers() -> None:

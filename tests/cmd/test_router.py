@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRule
 from speaker.iana import Role
 from speaker.nlri import IPV6_UNICAST
 from tests.cmd.router_process import MINIMAL, command, write
+from tests.support import plain_yaml
 from waggle.router_config import ConfigError, load
 
 
@@ -414,7 +414,7 @@ def test_check_answers_with_data(capsys: pytest.CaptureFixture[str], tmp_path: P
 
     wrong = write(tmp_path, MINIMAL + "holdTime: x\nneighbors: [{address: '::'}]")
     assert command("check", str(wrong), "-o", "yaml") == 2
-    answer = yaml.safe_load(capsys.readouterr().out)
+    answer = plain_yaml.load(capsys.readouterr().out)
     assert answer["items"] == []
     assert {error["code"] for error in answer["errors"]} == {"InvalidConfiguration"}
     assert all(str(wrong) in error["message"] for error in answer["errors"])

@@ -28,7 +28,7 @@ from cryptography.x509.oid import NameOID
 
 from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_CONFIGURATION
 from tests.cmd.lab import NODE, PYTHON, configuration, service
-from tests.support import without_md5
+from tests.support import plain_yaml, without_md5
 from tests.support.agent import Agent
 from tests.support.apiserver import BackgroundApiServer, status
 from tests.support.daemon import Daemon
@@ -268,7 +268,7 @@ def test_a_clock_and_a_certificate_of_a_cluster_are_named(
 
     server.always("list", "", root)
     kubeconfig = server.kubeconfig(tmp_path / "kubeconfig")
-    document = yaml.safe_load(kubeconfig.read_text())
+    document = plain_yaml.load(kubeconfig.read_text())
     (user,) = document["users"]
     user["user"]["client-certificate-data"] = client_certificate(timedelta(days=2))
     other = tmp_path / "other"

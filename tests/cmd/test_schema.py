@@ -13,7 +13,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from reconcilers.compile_manifests import compile_manifests
 from reconcilers.kernel.received_file import FileRoutes, ReceivedRoute
@@ -21,7 +20,7 @@ from tests.cells.api.test_client import answering, http
 from tests.cmd.lab import NODE, configuration, service
 from tests.cmd.schema_members import FILE, lines
 from tests.cmd.test_replay import recorded
-from tests.support import scenario
+from tests.support import plain_yaml, scenario
 from tests.support.agent import Agent
 from tests.support.reason_words import modules
 from waggle.__main__ import COMMANDS, main
@@ -154,7 +153,7 @@ def test_answers_without_an_agent_are_valid(
 def test_the_answers_of_commands_of_dialects_are_valid(
     command: str, kind: str, content: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for form, decode in (("json", json.loads), ("yaml", yaml.safe_load)):
+    for form, decode in (("json", json.loads), ("yaml", plain_yaml.load)):
         path = tmp_path / form
         with answering(path, http(content)):
             assert main([*command.split(), "-o", form, "--socket", str(path)]) == 0
@@ -240,7 +239,7 @@ def test_input_without_a_result_is_an_error_in_every_format_for_programs(
     assert main([*words, "-o", "table"]) == status
     nothing, sentence = capsys.readouterr()
     assert nothing == ""
-    for form, decode in (("json", json.loads), ("yaml", yaml.safe_load)):
+    for form, decode in (("json", json.loads), ("yaml", plain_yaml.load)):
         assert main([*words, "-o", form]) == status
         printed = capsys.readouterr()
         assert printed.err == sentence

@@ -17,12 +17,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from cells.api.client import at_socket
 from cells.api.resource import ApiStream
 from cells.api.transport import AgentError
-from tests.support import looptime
+from tests.support import looptime, plain_yaml
 from tests.support.api import serving
 from tests.support.page import made_up
 from waggle import output
@@ -282,7 +281,7 @@ def test_the_address_is_one_document_and_the_next_one_is_beside_it(
     if form.startswith("jsonpath"):
         assert printed.out == url
         return
-    document = json.loads(printed.out) if form == "json" else yaml.safe_load(printed.out)
+    document = json.loads(printed.out) if form == "json" else plain_yaml.load(printed.out)
     jsonschema.validate(document, schema(document["kind"]))
     assert document["kind"] == "PageAddressList"
     assert document["items"] == [{"url": url, "address": "127.0.0.1", "port": 8080}]

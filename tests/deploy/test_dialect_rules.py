@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-import yaml
 
 from cells.dialects.cell import agent_cell
 from deploy import rbac
@@ -29,12 +28,13 @@ from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.lighthouse.dialect import LighthouseDialect
 from tests.dialects.lighthouse.kinds import LIGHTHOUSE
 from tests.reconcilers.admission.claims import ClaimDialect
+from tests.support import plain_yaml
 from tests.support.cells import entry
 
 
 def rules(found: Iterable[str]) -> list[dict[str, Any]]:
     """Parse rules."""
-    parsed: list[dict[str, Any]] = yaml.safe_load("".join(found)) or []
+    parsed: list[dict[str, Any]] = plain_yaml.load("".join(found)) or []
     return parsed
 
 
@@ -78,7 +78,7 @@ def test_what_an_agent_writes_names_its_node() -> None:
 
 def written(dialect: type[Dialect]) -> dict[str, Any]:
     """Parse what an agent writes."""
-    found: dict[str, Any] = yaml.safe_load("".join(rbac.written(agent_cell(entry(dialect)))))
+    found: dict[str, Any] = plain_yaml.load("".join(rbac.written(agent_cell(entry(dialect)))))
     return found
 
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from deploy.generate import CHART, WITH_METALLB
 from reconcilers.dialect import Companion
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.operator.tested_versions import image_doubt
+from tests.support import plain_yaml
 from tests.support.kubernetes.accounts import put
 from tests.support.kubernetes.server import KubeApiServer
 from tests.support.wait import eventually
 
 OBJECTS: list[dict[str, Any]] = [
-    one for one in yaml.safe_load_all(WITH_METALLB.read_text()) if one is not None
+    one for one in plain_yaml.load_all(WITH_METALLB.read_text()) if one is not None
 ]
 DEFINITIONS = ("frrk8s.yaml", "metallb.yaml")
 POOLS = "/apis/metallb.io/v1beta1/namespaces/metallb-system/ipaddresspools"
@@ -41,7 +41,7 @@ def test_it_has_the_controller_and_no_speaker() -> None:
         if one["kind"] == "Namespace":
             known.add(one["metadata"]["name"])
         assert one["metadata"].get("namespace", "metallb-system") in known
-    settings = yaml.safe_load(named("ConfigMap", "waggle-agent")["data"]["config.yaml"])
+    settings = plain_yaml.load(named("ConfigMap", "waggle-agent")["data"]["config.yaml"])
     enabled = {name: settings["cells"][name]["enabled"] for name in ("cilium", "frrk8s", "metallb")}
     assert enabled == {"cilium": False, "frrk8s": True, "metallb": True}
 

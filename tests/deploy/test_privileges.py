@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from deploy.generate import MANIFESTS
 from tests.reconcilers.build import cluster_config, node, peer, peer_config
+from tests.support import plain_yaml
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace
@@ -29,6 +29,7 @@ exec setpriv --bounding-set="$bounds" --inh-caps=-all --no-new-privs -- "$@"
 """Run in a mount namespace of its own: $1 stays writable, $2 are the capabilities."""
 CONNECT = """
 import socket, sys
+from tests.support import plain_yaml
 with socket.create_connection(("192.0.2.1", 179), timeout=60, source_address=("192.0.2.2", 0)) as s:
     print(s.recv(19).hex())
 """
@@ -36,7 +37,7 @@ with socket.create_connection(("192.0.2.1", 179), timeout=60, source_address=("1
 
 def security() -> dict[str, Any]:
     """Give the security context of the agent's container, from the plain manifests."""
-    documents = yaml.safe_load_all(MANIFESTS.read_text())
+    documents = plain_yaml.load_all(MANIFESTS.read_text())
     (found,) = [d["spec"]["template"]["spec"] for d in documents if d["kind"] == "DaemonSet"]
     context: dict[str, Any] = found["containers"][0]["securityContext"]
     return {**found["securityContext"], **context}

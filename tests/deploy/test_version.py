@@ -8,12 +8,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 
 import waggle.__main__
 import waggle_agent.__main__
 import waggle_operator.__main__
 from speaker.server import PREFIX_TABLE_FORM
+from tests.support import plain_yaml
 
 ROOT = Path(__file__).parents[2]
 VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -38,7 +38,7 @@ def test_every_program_prints_it(
 
 
 def test_the_chart_is_of_it_and_installs_it() -> None:
-    chart = yaml.safe_load((ROOT / "deploy" / "helm" / "waggle" / "Chart.yaml").read_text())
+    chart = plain_yaml.load((ROOT / "deploy" / "helm" / "waggle" / "Chart.yaml").read_text())
     semantic = re.sub(r"\.dev(\d+)$", r"-dev.\1", VERSION)
     assert (chart["version"], str(chart["appVersion"])) == (semantic, VERSION)
 

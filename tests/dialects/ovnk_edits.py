@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -38,6 +37,7 @@ from tests.reconcilers.ovnk.operator_cluster import (
     node,
     source,
 )
+from tests.support import plain_yaml
 from tests.support.kubernetes.server import KubeApiServer
 
 KEY: Final = "k8s.ovn.org/route-advertisements"
@@ -369,7 +369,7 @@ class Edits:
         if self._is_heads():
             self._model.remove(CLUSTER_NETWORK, "red")
             return "no network"
-        red = next(yaml.safe_load_all(NETWORKS))
+        red = next(plain_yaml.load_all(NETWORKS))
         red["metadata"]["labels"]["export"] = self._chance.choice(("yes", "no"))
         return self._put(red)
 
@@ -398,7 +398,7 @@ class Edits:
         if self._chance.random() < 0.3:
             self._model.remove(VTEP, "fabric")
             return "no VTEP"
-        _, vtep = yaml.safe_load_all(NETWORKS)
+        _, vtep = plain_yaml.load_all(NETWORKS)
         vtep["spec"]["cidrs"] = [self._chance.choice(("100.72.0.0/24", "100.73.0.0/24"))]
         return self._put(vtep)
 

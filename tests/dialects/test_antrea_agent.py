@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from cells.api.client import at_socket
 from tests.cmd.lab import established, routers
 from tests.reconcilers.antrea.build import node, policy, service
+from tests.support import plain_yaml
 from tests.support.agent import Agent
 from tests.support.ports import free_port
 from tests.support.wait import eventually
@@ -88,7 +88,7 @@ def test_the_views_of_an_agent(
             "<NONE>",
         ]
         of_services = ("get", "bgproutes", "-T", "ServiceClusterIP", "-o", "yaml")
-        assert yaml.safe_load(run(it, capsys, *of_services)[1])["items"] == [
+        assert plain_yaml.load(run(it, capsys, *of_services)[1])["items"] == [
             {"route": "10.98.14.20/32", "type": "ServiceClusterIP", "k8sObjRef": "retail/shop"}
         ]
         assert run(it, capsys, "routes", "--ipv6-only")[:2] == (0, "\n")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from cells.dialects import cilium, frrk8s, metallb
 from cells.dialects.antrea import DIALECT
@@ -21,6 +20,7 @@ from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.cmd.lab import established, routers
 from tests.dialects import antrea_definition as definitions
 from tests.reconcilers.antrea.build import NODE, ROUTER_ID, node, policy, secret
+from tests.support import plain_yaml
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import (
@@ -88,14 +88,14 @@ def apply(server: KubeApiServer, value: dict[str, Any]) -> str:
 def of_dialect(part: str) -> list[dict[str, Any]]:
     """Return the rules that the chart adds for BGPPolicies, everywhere."""
     made = {"agent": rbac.agent_rules, "operator": rbac.operator_rules}[part]
-    found: list[dict[str, Any]] = yaml.safe_load("".join(made(agent_cell(DIALECT))))
+    found: list[dict[str, Any]] = plain_yaml.load("".join(made(agent_cell(DIALECT))))
     return found
 
 
 def of_others() -> list[dict[str, Any]]:
     """Return what the chart grants agents to count objects of the dialects that are off."""
     cells = [agent_cell(entry) for entry in OTHERS]
-    found = yaml.safe_load("".join(line for cell in cells for line in rbac.counting_rules(cell)))
+    found = plain_yaml.load("".join(line for cell in cells for line in rbac.counting_rules(cell)))
     return list(found)
 
 

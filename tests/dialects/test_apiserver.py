@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from cells.dialects.cell import agent_cell
 from deploy import rbac
@@ -16,6 +15,7 @@ from tests.cmd.lab import established, routers
 from tests.dialects.beacon.entry import DIALECT
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.objects import NODE, beacon, node, service
+from tests.support import plain_yaml
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import (
@@ -64,7 +64,7 @@ def account(server: KubeApiServer, part: str, path: Path) -> Path:
         "agent": (rbac.agent_rules, rbac.report_rules),
         "operator": (rbac.operator_rules,),
     }[part]
-    of_dialect: list[dict[str, Any]] = yaml.safe_load("".join("".join(of(cell)) for of in made))
+    of_dialect: list[dict[str, Any]] = plain_yaml.load("".join("".join(of(cell)) for of in made))
     grant(server, name, "Cluster", [*rules_without_dialects(part), *of_dialect])
     grant(server, name, "", rules(part, ""))
     return access(server, name, path)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.dialects.dialect_programs import WAGGLE
 from tests.dialects.objects import NODE, beacon, lighthouse, node, service
+from tests.support import plain_yaml
 from waggle.__main__ import main
 
 
@@ -92,7 +92,7 @@ def test_convert_has_the_targets_of_all_dialects(
     given = manifests(tmp_path, beacon("n1"), beacon("n2"), beacon("n3", asn=65003))
     assert main(["convert", *given, "--to", "lighthouse"], WAGGLE) == 0
     out, err = capsys.readouterr()
-    (made,) = yaml.safe_load_all(out)
+    (made,) = plain_yaml.load_all(out)
     assert (made["kind"], made["spec"]["nodes"]) == ("Lighthouse", ["n1", "n2"])
     assert "Beacon/n3: is left as it is" in err
     assert main(["convert", *given, "--to", "nothing"], WAGGLE) == 2

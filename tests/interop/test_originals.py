@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.interop.conftest import NeedRouter
+from tests.support import plain_yaml
 from tests.support.agent import Agent
 from tests.support.expected_routes import TableRoute, actual_table, table_differences
 from tests.support.netns import Link, linked_namespaces
@@ -164,7 +165,7 @@ def test_ten_cases(need_router: NeedRouter, tmp_path: Path) -> None:
 
 def _with_ports(text: str) -> str:
     """Return the objects with the port, the source address and the pause of this test."""
-    objects = list(yaml.safe_load_all(text))
+    objects = list(plain_yaml.load_all(text))
     for one in objects:
         for router in one["spec"]["bgp"]["routers"] if "spec" in one else ():
             for neighbor in router["neighbors"]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.dialects.objects import beacon
 from tests.interop.conftest import NeedRouter
 from tests.interop.transport_lab import ASN, HERE, OURS, PORT, give_addresses, router_for
 from tests.reconcilers.metallb.objects import peer as bgp_peer
+from tests.support import plain_yaml
 from tests.support.agent import Agent
 from tests.support.netns import linked_namespaces
 from tests.support.routers import Router
@@ -62,7 +62,7 @@ def cilium(*, listens: bool = False) -> list[dict[str, Any]]:
 
     ``listens``: the instance listens, and does not connect.
     """
-    objects = list(yaml.safe_load_all((HERE / "bgp.yaml").read_text()))
+    objects = list(plain_yaml.load_all((HERE / "bgp.yaml").read_text()))
     (config,) = (one for one in objects if one["kind"] == "CiliumBGPClusterConfig")
     (instance,) = config["spec"]["bgpInstances"]
     instance["peers"] = [peer for peer in instance["peers"] if peer["name"] == PEER]

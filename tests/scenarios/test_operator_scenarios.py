@@ -14,7 +14,6 @@ from typing import Any
 
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
-import yaml
 
 from cells.hive import load
 from cells.hive.hive import Hive
@@ -22,6 +21,7 @@ from cells.operator import cell
 from reconcilers.operator import writes
 from resources.kind import Kind
 from resources.kubernetes import ElectionTiming, migration
+from tests.support import plain_yaml
 from tests.support.apiserver import ApiServer
 from tests.support.kinds import KINDS
 from tests.support.scenario import Scenario, Step, differences, directories
@@ -120,7 +120,7 @@ class Cluster:
 
     def _put(self, file: str) -> list[tuple[Kind[Any], tuple[str, str]]]:
         keys = []
-        for obj in yaml.safe_load_all((self._directory / file).read_text()):
+        for obj in plain_yaml.load_all((self._directory / file).read_text()):
             kind = KINDS.find(obj["apiVersion"], obj["kind"])
             metadata = obj["metadata"]
             if kind is None:

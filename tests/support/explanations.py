@@ -14,12 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from reconcilers.compile_manifests import CompiledManifests
 from reconcilers.model import ObjectRef, RouteExplanation
 from reconcilers.prefixes import covers
 from speaker.nlri import Family, prefix_to_text
+from tests.support import plain_yaml
 from tests.support.obstacles import Obstacles
 
 Document = dict[str, Any]
@@ -112,7 +111,7 @@ def documents(directory: Path) -> list[Document]:
     found: list[Document] = []
     for file in directory.iterdir():
         if file.suffix == ".yaml":
-            found += filter(None, yaml.safe_load_all(file.read_text()))
+            found += filter(None, plain_yaml.load_all(file.read_text()))
     return found
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from reconcilers.compile_manifests import compile_manifests
 from reconcilers.plan import NodeState
+from tests.support import plain_yaml
 from tests.support.received_routes import probes
 from tests.support.routers import ALL_ROUND, KINDS
 from tests.support.scenario import (
@@ -198,7 +198,7 @@ def node_addresses(manifests: Path, node: str) -> tuple[str, ...]:
     """Return the node's internal addresses."""
     found: dict[str, list[str]] = {"CiliumNode": [], "Node": []}
     for path in sorted(manifests.glob("*.yaml")):
-        for document in yaml.safe_load_all(path.read_text()):
+        for document in plain_yaml.load_all(path.read_text()):
             kind = document["kind"] if document else ""
             if kind in found and document["metadata"]["name"] == node:
                 part = document.get("spec" if kind == "CiliumNode" else "status", {})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from cells.hive import Settings, load
 from cells.hive.hive import Hive
+from tests.support import plain_yaml
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 
@@ -49,7 +48,7 @@ def settings(objects: list[Object], part: str) -> Settings:
         for variable in container(objects, part)["env"]
     }
     cells = AGENT_CELLS if part == "agent" else OPERATOR_CELLS
-    found = load(cells, env=environment, file=yaml.safe_load(text), file_name="config.yaml")
+    found = load(cells, env=environment, file=plain_yaml.load(text), file_name="config.yaml")
     Hive(cells, found)
     return found
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from cells.options import (
     HttpOptions,
@@ -15,6 +14,7 @@ from cells.options import (
 from reconcilers.bfd.options import BfdOptions
 from reconcilers.kernel.options import FibOptions
 from tests.deploy.chart.rendered import container, find, option, pod, settings
+from tests.support import plain_yaml
 from tests.support.helm import Helm
 
 pytestmark = pytest.mark.helm
@@ -214,7 +214,7 @@ def test_the_image_is_named_by_version_tag_or_digest(helm: Helm) -> None:
     digest = "sha256:" + "0" * 64
     assert image(repository="r.example/waggle", tag="1") == "r.example/waggle:1"
     assert image(repository="r.example/waggle", digest=digest) == f"r.example/waggle@{digest}"
-    version = yaml.safe_load((helm.chart / "Chart.yaml").read_text())["appVersion"]
+    version = plain_yaml.load((helm.chart / "Chart.yaml").read_text())["appVersion"]
     assert image() == f"waggle:{version}"
     pyproject = (Path(__file__).parents[3] / "pyproject.toml").read_text()
     assert f'version = "{version}"' in pyproject

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import yaml
 
 from deploy.generate import CHART, files
 from tests.deploy.chart.rendered import container, find, pod
+from tests.support import plain_yaml
 from tests.support.helm import Helm
 
 pytestmark = pytest.mark.helm
@@ -129,7 +129,7 @@ def test_extra_objects_are_templates(helm: Helm) -> None:
 def test_the_chart_accepts_every_build_of_a_supported_version(helm: Helm, version: str) -> None:
     assert helm.template(version=version)
     # Helm compares no version that is none, as an API server without a release has.
-    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    chart = plain_yaml.load((CHART / "Chart.yaml").read_text())
     assert "kubeVersion" not in chart
 
 
@@ -156,7 +156,7 @@ def test_without_an_operator_the_chart_has_no_object_of_it(helm: Helm) -> None:
 
 def _enabled(helm: Helm, values: Mapping[str, Any], part: str) -> dict[str, bool]:
     config = find(helm.template(values), "ConfigMap", f"waggle-{part}")["data"]["config.yaml"]
-    cells = yaml.safe_load(config)["cells"]
+    cells = plain_yaml.load(config)["cells"]
     return {name: cells[name]["enabled"] for name in cells if "enabled" in cells[name]}
 
 
@@ -167,7 +167,7 @@ def test_a_dialect_switches_on_the_one_that_it_feeds(helm: Helm) -> None:
     # The settings of the other one stay.
     values["cells"]["frrk8s"] = {"onConflict": "isolate"}  # type: ignore[dict-item]
     config = find(helm.template(values), "ConfigMap", "waggle-agent")["data"]["config.yaml"]
-    assert yaml.safe_load(config)["cells"]["frrk8s"] == {"enabled": True, "onConflict": "isolate"}
+    assert plain_yaml.load(config)["cells"]["frrk8s"] == {"enabled": True, "onConflict": "isolate"}
 
 
 def test_a_dialect_that_feeds_one_that_is_off_by_name_is_refused_in_one_sentence(

@@ -14,6 +14,7 @@ from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.compile_manifests import CompiledManifests, OfflineSettings, kinds_of
 from resources.antrea.kinds import BGP_POLICY
 from resources.manifests.load import load
+from tests.support import plain_yaml
 from waggle.__main__ import main
 
 DRAFTS = sorted((Path(__file__).parent / "drafts").glob("*.yaml"))
@@ -29,7 +30,7 @@ def convert(
     out, err = capsys.readouterr()
     assert status == 0, err
     notes = [line.removeprefix("waggle convert: note: ") for line in err.splitlines()]
-    return list(yaml.safe_load_all(out)), notes
+    return list(plain_yaml.load_all(out)), notes
 
 
 def fields(notes: list[str]) -> set[str]:
@@ -107,7 +108,7 @@ def test_what_a_policy_can_say(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_no_draft_has_is_a_note_of_its_field(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value = plain_yaml.load(DRAFT["one-process"].read_text())
     value["spec"] |= {"holdTime": 3}
     value["spec"]["advertisements"] |= {"podIPs": {"podSelector": {}}, "nodeIPs": True}
     value["spec"]["bgpPeers"][1] |= {
@@ -133,7 +134,7 @@ def test_what_no_draft_has_is_a_note_of_its_field(
 def test_a_value_of_another_type_is_a_note_of_its_field(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value = plain_yaml.load(DRAFT["one-process"].read_text())
     value["spec"] |= {"localASN": "64512", "listenPort": "1790"}
     value["spec"]["advertisements"] |= {"egressIPs": ["a"], "externalIPs": "yes", "serviceIPs": {}}
     value["spec"]["bgpPeers"][1] |= {"port": "1791", "gracefulRestartTime": True}
@@ -156,7 +157,7 @@ def test_a_value_of_another_type_is_a_note_of_its_field(
 def test_fields_beside_several_configurations_are_notes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    value = yaml.safe_load(DRAFT["two-configurations"].read_text())
+    value = plain_yaml.load(DRAFT["two-configurations"].read_text())
     value["spec"] |= {"localASN": 64512, "bgpPeers": [{"address": "10.0.0.1", "asn": 64600}]}
     path = tmp_path / "draft.json"
     path.write_text(json.dumps(value))
@@ -183,7 +184,7 @@ def test_flags_that_are_one_level_too_deep_are_read(capsys: pytest.CaptureFixtur
 def test_without_the_name_of_a_node_the_router_id_is_a_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value = plain_yaml.load(DRAFT["one-process"].read_text())
     value["spec"]["nodeSelector"] = {"matchLabels": {"pool": "edge"}}
     path = tmp_path / "draft.json"
     path.write_text(json.dumps(value))
@@ -225,7 +226,7 @@ def test_a_password_of_a_draft_is_a_note_for_cilium(
 def test_a_draft_without_a_password_has_no_note_about_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value = plain_yaml.load(DRAFT["one-process"].read_text())
     for peer in value["spec"]["bgpPeers"]:
         for field in peer.keys() & {"authSecretRef", "authSecret"}:
             del peer[field]
@@ -246,7 +247,7 @@ def test_a_draft_without_a_password_has_no_note_about_one(
 def test_services_of_namespaces_that_cilium_cannot_select_are_a_note_and_not_advertised(
     selector: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value = plain_yaml.load(DRAFT["one-process"].read_text())
     value["spec"]["advertisements"]["externalIPs"]["namespaceSelector"] = selector
     path = tmp_path / "draft.json"
     path.write_text(json.dumps(value))
@@ -265,7 +266,7 @@ def test_services_of_namespaces_that_cilium_cannot_select_are_a_note_and_not_adv
 def test_a_draft_without_a_node_selector_selects_every_node_with_a_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value = plain_yaml.load(DRAFT["one-process"].read_text())
     del value["spec"]["nodeSelector"]
     path = tmp_path / "draft.json"
     path.write_text(json.dumps(value))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import pytest
-import yaml
 from msgspec import Struct
 
 from cells.dialects.cell import DialectCell, agent_cell
@@ -36,6 +35,7 @@ from tests.dialects.lighthouse.dialect import LighthouseDialect
 from tests.dialects.lighthouse.kinds import LIGHTHOUSE
 from tests.dialects.objects import beacon, lighthouse, service
 from tests.reconcilers.build import Cluster
+from tests.support import plain_yaml
 from tests.support.cells import entry
 from waggle.__main__ import main
 from waggle.dialects import Dialects
@@ -48,7 +48,7 @@ def cell(dialect: type[api.Dialect]) -> DialectCell:
 
 
 def parsed(text: Iterable[str]) -> Any:  # noqa: ANN401  YAML
-    return yaml.safe_load("".join(text))
+    return plain_yaml.load("".join(text))
 
 
 # Secrets
@@ -220,7 +220,7 @@ def test_a_draft_is_converted_in_place_of_being_refused(
     path.write_text(json.dumps(draft))
     assert main(["convert", "-f", str(path)], Dialects((entry(Drafting),))) == 0
     shown = capsys.readouterr()
-    assert yaml.safe_load(shown.out) == beacon("l")
+    assert plain_yaml.load(shown.out) == beacon("l")
     assert shown.err == "waggle convert: note: Light/l: spec.hue: is omitted\n"
     assert main(["convert", "-f", str(path)], Dialects((entry(LighthouseDialect),))) != 0
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.support import plain_yaml
 from waggle.__main__ import main
 
 BLOCKS = Path(__file__).parent / "proposal"
@@ -31,7 +31,7 @@ def converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[s
     names = ("generated-by-metallb", "accept-all", "advertise-extra")
     paths = [str(BLOCKS / f"{name}.yaml") for name in names]
     assert main(["convert", "-f", *paths]) == 0
-    found = list(yaml.safe_load_all(capsys.readouterr().out))
+    found = list(plain_yaml.load_all(capsys.readouterr().out))
     (tmp_path / "converted.json").write_text(
         json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *found]})
     )
@@ -123,7 +123,7 @@ def test_a_password_is_the_name_of_a_secret(
     path.write_text(json.dumps(draft))
     assert main(["convert", "-f", str(path)]) == 0
     printed = capsys.readouterr()
-    (found,) = yaml.safe_load_all(printed.out)
+    (found,) = plain_yaml.load_all(printed.out)
     assert found["spec"]["raw"] == {"rawConfig": "line vty"}
     (converted,) = found["spec"]["bgp"]["routers"][0]["neighbors"]
     assert converted["passwordSecret"] == {"name": "s"}

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import yaml
 from aiohttp import web
 
 from cells.dialects.cell import DialectCell
@@ -14,6 +13,7 @@ from deploy import rbac
 from deploy.generate import CHART
 from reconcilers.dialect import WrittenObjects
 from tests.cells.faults.permissions.programs import FORBIDDEN
+from tests.support import plain_yaml
 from tests.support.apiserver import Answer, ApiServer
 
 Permission = tuple[str, str]
@@ -65,7 +65,7 @@ def _rules(text: str) -> list[dict[str, Any]]:
     )
     return [
         rule
-        for document in yaml.safe_load_all(plain)
+        for document in plain_yaml.load_all(plain)
         for rule in (document or {}).get("rules") or []
         if rule["apiGroups"] != "x"
     ]
