@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import functools
 import json
 import re
 import subprocess
@@ -22,7 +22,7 @@ from tests.cmd.schema_members import FILE, lines
 from tests.cmd.test_replay import recorded
 from tests.support import plain_yaml, scenario
 from tests.support.agent import Agent
-from tests.support.reason_words import modules
+from tests.support.reason_words import sources
 from waggle.__main__ import COMMANDS, main
 from waggle.dialects import DIALECTS
 from waggle.schemas import item_types, kinds, schema
@@ -85,6 +85,10 @@ WITHOUT_A_LIST = {
 The documents of ``demo`` and ``ui`` are in their own tests."""
 
 
+shared = pytest.mark.xdist_group("agent-of-schemas")
+"""Of tests that share an agent."""
+
+
 @pytest.fixture(name="agent", scope="module")
 def running_agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """An agent with a Service and a peer that does not answer."""
@@ -109,14 +113,23 @@ def strict(value: Any) -> Any:  # noqa: ANN401  JSON
     return closed
 
 
+@functools.cache
+def validator(kind: str) -> jsonschema.Draft202012Validator:
+    """Return the validator of documents of a kind; the schema itself is checked once."""
+    closed = strict(schema(kind))
+    jsonschema.Draft202012Validator.check_schema(closed)
+    return jsonschema.Draft202012Validator(closed)
+
+
 def check(printed: str) -> dict[str, Any]:
     """Check an answer by the schema of its kind; returns it."""
     answer: dict[str, Any] = json.loads(printed)
-    jsonschema.validate(answer, strict(schema(answer["kind"])))
+    validator(answer["kind"]).validate(answer)
     return answer
 
 
 @pytest.mark.program
+@shared
 def test_the_answers_of_an_agent_are_valid(
     agent: Agent, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,6 +142,7 @@ def test_the_answers_of_an_agent_are_valid(
 
 
 @pytest.mark.program
+@shared
 @pytest.mark.parametrize("path", ["cells", "health", "host", "process", "intent"])
 def test_the_answers_of_paths_without_a_command_are_valid(
     agent: Agent, path: str, capsys: pytest.CaptureFixture[str]
@@ -260,11 +274,12 @@ def test_every_command_is_checked() -> None:
 
 def check_document(printed: str, kind: str) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(printed)
-    jsonschema.validate(document, strict(schema(kind)))
+    validator(kind).validate(document)
     return document
 
 
 @pytest.mark.program
+@shared
 def test_the_findings_and_the_changes_of_an_agent_are_valid(
     agent: Agent, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -317,16 +332,13 @@ def test_the_document_of_render_is_valid(directory: Path, tmp_path: Path) -> Non
 
 
 def test_every_kind_that_the_code_names_has_a_schema() -> None:
+    # Constants: texts with nothing else between their quotation marks.
+    word = r'"((?!NotIn|Reconciler)[A-Z][A-Za-z]+Report|(?!NotIn)[A-Z][A-Za-z]+List)"'
     named = {
-        node.value
-        for path, tree in modules()
+        name
+        for path in sources()
         if path.parts[-4:-2] != ("cmd", "tests")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and re.fullmatch(
-            r"(?!NotIn|Reconciler)[A-Z][A-Za-z]+Report|(?!NotIn)[A-Z][A-Za-z]+List", node.value
-        )
+        for name in re.findall(word, path.read_text())
     }
     # Kubernetes has two of the names.
     assert named - {"List", "SecretList"} | {"ReconcilerList"} == set(item_types())

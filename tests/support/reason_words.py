@@ -19,70 +19,94 @@ ROOMS: Final = ("cells", "cmd", "reconcilers", "speaker/api", "speaker/engine")
 PARAMETERS: Final = frozenset({"reason", "code", "reason_word"})
 WORD: Final = re.compile(r"(?:[A-Z][a-z0-9]*){1,}|ASLoop|NoVRF|NotAVRF")
 
+_TYPES: Final = (
+    *(ast.Assign, ast.AnnAssign, ast.Call, ast.Dict, ast.Tuple),
+    *(ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef),
+)
+
+
+def sources() -> Iterator[Path]:
+    """Yield the files of the rooms."""
+    for room in ROOMS:
+        yield from sorted((ROOT / room).rglob("*.py"))
+
 
 def modules() -> Iterator[tuple[Path, ast.Module]]:
     """Yield the modules of the rooms."""
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
-            yield path, ast.parse(path.read_text())
+    for path in sources():
+        yield path, ast.parse(path.read_text())
 
 
 def words(trees: Iterable[tuple[Path, ast.Module]]) -> dict[str, str]:
     """Return each word with a place of its use."""
-    read = list(trees)
-    constants = _constants(read)
-    positions = _positions(read)
+    read = [(path, node) for path, tree in trees for node in _nodes(tree)]
+    constants = _constants(node for _, node in read)
+    positions = _positions(node for _, node in read)
     uses: dict[str, str] = {}
-    for path, tree in read:
-        for node in ast.walk(tree):
-            for value in (*_arguments(node, positions), *_pairs(node)):
-                for word in _texts(value, constants):
-                    if WORD.fullmatch(word) and re.search("[a-z]", word):
-                        uses.setdefault(word, f"{path.relative_to(ROOT)}:{value.lineno}")
+    for path, node in read:
+        for value in (*_arguments(node, positions), *_pairs(node)):
+            for word in _texts(value, constants):
+                if WORD.fullmatch(word) and re.search("[a-z]", word):
+                    uses.setdefault(word, f"{path.relative_to(ROOT)}:{value.lineno}")
     return uses
 
 
-def _constants(trees: Iterable[tuple[Path, ast.Module]]) -> dict[str, set[str]]:
+def _nodes(tree: ast.Module) -> list[ast.AST]:
+    """Return the nodes of some types: one in six. `ast.walk` takes twice as long."""
+    found: list[ast.AST] = []
+    rest: list[ast.AST] = [tree]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, _TYPES):
+            found.append(node)
+        for name in node._fields:
+            value = getattr(node, name)
+            if isinstance(value, list):
+                rest += [part for part in value if isinstance(part, ast.AST)]
+            elif isinstance(value, ast.AST):
+                rest.append(value)
+    return found
+
+
+def _constants(nodes: Iterable[ast.AST]) -> dict[str, set[str]]:
     """Return the texts of constants of modules and of enumerations, by name."""
     texts: dict[str, set[str]] = defaultdict(set)
-    for _, tree in trees:
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Assign | ast.AnnAssign):
-                continue
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if (
-                isinstance(target, ast.Name)
-                and target.id.strip("_").isupper()
-                and isinstance(node.value, ast.Constant)
-                and isinstance(node.value.value, str)
-            ):
-                texts[target.id].add(node.value.value)
+    for node in nodes:
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if (
+            isinstance(target, ast.Name)
+            and target.id.strip("_").isupper()
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            texts[target.id].add(node.value.value)
     return texts
 
 
-def _positions(trees: Iterable[tuple[Path, ast.Module]]) -> dict[str, set[int]]:
+def _positions(nodes: Iterable[ast.AST]) -> dict[str, set[int]]:
     """Return the positions of such a parameter, by the name of a function or class."""
     places: dict[str, set[int]] = defaultdict(set)
-    for _, tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                names = [argument.arg for argument in node.args.args]
-                names = names[1:] if names[:1] in (["self"], ["cls"]) else names
-            elif isinstance(node, ast.ClassDef):
-                names = [
-                    part.target.id
-                    for part in node.body
-                    if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
-                ]
-                names = names or [
-                    argument.arg
-                    for part in node.body
-                    if isinstance(part, ast.FunctionDef) and part.name == "__init__"
-                    for argument in part.args.args[1:]
-                ]
-            else:
-                continue
-            places[node.name] |= {at for at, name in enumerate(names) if name in PARAMETERS}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [argument.arg for argument in node.args.args]
+            names = names[1:] if names[:1] in (["self"], ["cls"]) else names
+        elif isinstance(node, ast.ClassDef):
+            names = [
+                part.target.id
+                for part in node.body
+                if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+            ]
+            names = names or [
+                argument.arg
+                for part in node.body
+                if isinstance(part, ast.FunctionDef) and part.name == "__init__"
+                for argument in part.args.args[1:]
+            ]
+        else:
+            continue
+        places[node.name] |= {at for at, name in enumerate(names) if name in PARAMETERS}
     return places
 
 
