@@ -8,6 +8,8 @@ the dialects, and imports none.
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import importlib
 import io
 import os
@@ -103,6 +105,10 @@ def main(
 
     ``plugin``: as ``kubectl waggle``, whose commands ask all nodes where they can.
     """
+    if argv is None:
+        # Modules and answers remain: with the default thresholds a start would collect often.
+        gc.set_threshold(200_000, 20, 50)
+        atexit.register(gc.freeze)  # The interpreter collects before it exits.
     arguments = sys.argv[1:] if argv is None else list(argv)
     if open_standard_streams():
         complain("waggle", "standard output is closed")

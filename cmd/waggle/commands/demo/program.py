@@ -26,7 +26,6 @@ from rich.live import Live
 
 from cells.api.agent_socket import default_socket
 from cells.api.client import AgentError, at_socket
-from reconcilers.compile_manifests import OfflineSettings, compile_manifests
 from waggle import output
 from waggle.commands.demo.background import Ready, detach
 from waggle.commands.demo.examples import Examples, find
@@ -107,6 +106,9 @@ class Demo:
         if now - self._rendered_at < RENDER_INTERVAL_SECONDS and self._rendered_at:
             return
         self._rendered_at = now
+        # Takes as long as the start of the router, and that is on its way.
+        from reconcilers.compile_manifests import OfflineSettings, compile_manifests
+
         document = compile_manifests(
             [str(self._examples.manifests)], DIALECTS.load(), OfflineSettings(self._node)
         ).whole_document()
