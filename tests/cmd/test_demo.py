@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,14 @@ from tests.cmd.terminal import open_terminal, resize
 from tests.support.ports import free_port
 from tests.support.quickest import once_within
 from tests.support.wait import eventually
+from waggle.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.program
+PREFIXES = ["10.244.1.0/24", "198.51.100.10/32", "2001:db8:100::10/128", "fd00:10:244:1::/64"]
+"""Of `waggle render` with the example."""
+shared = pytest.mark.xdist_group("demo")
+"""Of tests that share a demo."""
 
 
 @pytest.fixture(name="examples")
@@ -54,24 +60,30 @@ def copied_examples() -> Iterator[Path]:
         yield examples
 
 
-def command(examples: Path, *arguments: str, manifests: str = "quickstart") -> list[str]:
-    """Return the command line of a demo of these examples, with an agent socket beside them."""
-    words = [sys.executable, "-m", "waggle", "demo", *arguments]
-    words += ["--socket", str(examples.parent / "run" / "agent.sock")]
+def arguments_of(examples: Path, *more: str, manifests: str = "quickstart") -> list[str]:
+    """Return the command and arguments of a demo of these examples; its socket is beside them."""
+    words = ["demo", *more, "--socket", str(examples.parent / "run" / "agent.sock")]
     words += ["--manifests", str(examples / manifests)]
     return [*words, "--router", str(examples / "router.yaml")]
 
 
-def start(
-    examples: Path, *arguments: str, manifests: str = "quickstart", cells: str = ""
-) -> subprocess.Popen[str]:
-    """Start the demo off a terminal; ``cells`` are switched on."""
+def command(examples: Path, *more: str, manifests: str = "quickstart") -> list[str]:
+    """Return the command line of a demo of these examples."""
+    return [
+        sys.executable,
+        "-m",
+        "waggle",
+        *arguments_of(examples, *more, manifests=manifests),
+    ]
+
+
+def start(examples: Path, *more: str, manifests: str = "quickstart") -> subprocess.Popen[str]:
+    """Start the demo off a terminal."""
     return subprocess.Popen(
-        command(examples, *arguments, manifests=manifests),
+        command(examples, *more, manifests=manifests),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "WAGGLE_ENABLE_CELL": cells} if cells else None,
     )
 
 
@@ -88,37 +100,59 @@ def programs(examples: Path) -> list[str]:
     return [text for text in found if "waggle_agent" in text or "waggle router" in text]
 
 
-def wait_for(lines: Iterator[str], text: str) -> None:
-    for found in lines:
-        if found.startswith(text):
-            return
-    raise AssertionError(text)
+def gone(examples: Path) -> None:
+    """Raise while one of the two programs runs."""
+    assert programs(examples) == []
 
 
-def test_once_ends_when_the_router_holds_the_routes_of_render(examples: Path) -> None:
-    output, errors = start(examples, "--once").communicate(timeout=60)
-    assert errors == ""
-    prefixes = [line.split()[0] for line in output.splitlines()]
-    assert sorted(prefixes) == [
-        "10.244.1.0/24",
-        "198.51.100.10/32",
-        "2001:db8:100::10/128",
-        "fd00:10:244:1::/64",
-    ]
+def ended_in_order(demo: subprocess.Popen[str], examples: Path) -> None:
+    """Check that a demo that was told to ends without an error, and leaves no program and no file."""
+    _, errors = demo.communicate(timeout=60)
+    assert (demo.returncode, errors) == (0, "")
+    assert list((examples.parent / "run").glob("demo-*")) == []
+    gone(examples)
 
 
-def test_once_fails_at_its_timeout(examples: Path) -> None:
+@dataclass(frozen=True)
+class Lines:
+    """A demo off a terminal."""
+
+    demo: subprocess.Popen[str]
+    examples: Path
+    port: int
+    """On which its agent listens."""
+
+    def until(self, *texts: str) -> list[str]:
+        """Read until each text has been the beginning of a line; returns the lines."""
+        assert self.demo.stdout is not None
+        missing, found = set(texts), list[str]()
+        for line in iter(self.demo.stdout.readline, ""):
+            found.append(line.rstrip())
+            missing = {text for text in missing if not line.startswith(text)}
+            if not missing:
+                return found
+        raise AssertionError((missing, found))
+
+    def change(self, address: str) -> None:
+        """Change the IPv4 address of the Service, and wait for its route."""
+        path = self.examples / "quickstart" / "services.yaml"
+        path.write_text(re.sub(r"198\.51\.100\.\d+", address, path.read_text()))
+        self.until(f"+ {address}/32")
+
+
+def test_once_fails_at_its_timeout(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
     router = examples / "router.yaml"
     router.write_text(router.read_text().replace("asn: 65001", "asn: 64999"))
-    demo = start(examples, "--once", "--timeout", "3")
-    _, errors = demo.communicate(timeout=60)
-    assert demo.returncode == 1
-    assert "the routes of the router differ from waggle render" in errors
+    assert main(arguments_of(examples, "--once", "--timeout", "0.1")) == 1
+    assert "the routes of the router differ from waggle render" in capsys.readouterr().err
 
 
-def test_the_example_of_antrea_runs_on_loopback(examples: Path) -> None:
-    demo = start(examples, "--once", "-o", "json", manifests="antrea", cells="antrea")
-    output, errors = demo.communicate(timeout=60)
+def test_the_example_of_antrea_runs_on_loopback(
+    examples: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAGGLE_ENABLE_CELL", "antrea")
+    assert main(arguments_of(examples, "--once", "-o", "json", manifests="antrea")) == 0
+    output, errors = capsys.readouterr()
     assert errors == ""
     items = json.loads(output)["items"]
     assert [item["session"]["state"] for item in items if "session" in item] == ["Established"]
@@ -126,7 +160,7 @@ def test_the_example_of_antrea_runs_on_loopback(examples: Path) -> None:
     assert routes["203.0.113.40/32"]["originObjects"]
 
 
-def test_a_demo_without_routes_says_why(examples: Path) -> None:
+def test_a_demo_without_routes_says_why_and_ends_in_order_by_sigterm(examples: Path) -> None:
     """The reason is known to the agent alone: its dialect is off."""
     demo = start(examples, manifests="metallb")
     assert demo.stdout is not None
@@ -137,82 +171,60 @@ def test_a_demo_without_routes_says_why(examples: Path) -> None:
             assert "metallb" in text
             assert "--enable-cell" in text
             break
-    demo.send_signal(signal.SIGINT)
-    assert demo.communicate(timeout=60)[1] == ""
+    demo.send_signal(signal.SIGTERM)
+    ended_in_order(demo, examples)
 
 
-def test_a_demo_works_beside_an_agent_that_listens_and_leaves_its_session_alone(
-    examples: Path,
+@pytest.fixture(scope="module", name="lines")
+def off_a_terminal() -> Iterator[Lines]:
+    """A demo off a terminal that tests share, whose agent listens; it ends by SIGHUP."""
+    with copied_examples() as examples:
+        port = free_port("127.0.0.1")
+        path = examples / "quickstart" / "bgp.yaml"
+        path.write_text(
+            path.read_text().replace("localASN:", f"localPort: {port}\n      localASN:")
+        )
+        lines = Lines(start(examples), examples, port)
+        try:
+            lines.until(*(f"+ {prefix} via" for prefix in PREFIXES))
+            yield lines
+        finally:
+            lines.demo.send_signal(signal.SIGHUP)
+            ended_in_order(lines.demo, examples)
+
+
+@shared
+def test_a_demo_once_works_beside_an_agent_that_listens_and_leaves_its_session_alone(
+    lines: Lines,
 ) -> None:
     """The agent is that of another demo, with a router of its own."""
-    path = examples / "quickstart" / "bgp.yaml"
-    port = free_port("127.0.0.1")
-    path.write_text(path.read_text().replace("localASN:", f"localPort: {port}\n      localASN:"))
-    first = start(examples)
-    routed(first)
     with copied_examples() as beside:
         output, errors = start(beside, "--once").communicate(timeout=60)
     assert errors == ""
-    assert "198.51.100.10/32" in output
-    with socket.create_connection(("127.0.0.1", port), timeout=60):
+    assert sorted(line.split()[0] for line in output.splitlines()) == PREFIXES
+    with socket.create_connection(("127.0.0.1", lines.port), timeout=60):
         pass
-    first.send_signal(signal.SIGINT)
-    shown, errors = first.communicate(timeout=60)
-    assert (first.returncode, errors) == (0, "")
-    lost = [line for line in shown.splitlines() if line.startswith("-")]
-    assert lost == [], "the session of the first agent stayed up"
+    path = lines.examples / "quickstart" / "services.yaml"
+    path.write_text(path.read_text().replace("2001:db8:100::10", "2001:db8:100::11"))
+    shown = lines.until("+ 2001:db8:100::11/128")
+    others = [line for line in shown if not line[1:].startswith(" 2001:db8:100::")]
+    assert others == [], "the session of the first agent stayed up"
+    path.write_text(path.read_text().replace("2001:db8:100::11", "2001:db8:100::10"))
+    lines.until("+ 2001:db8:100::10/128")
 
 
-def test_a_changed_manifest_is_shown_and_an_interrupt_ends_both_programs(examples: Path) -> None:
-    demo = start(examples)
-    assert demo.stdout is not None
-    lines = iter(demo.stdout.readline, "")
-    wait_for(lines, "+ 2001:db8:100::10/128")
-    services = examples / "quickstart" / "services.yaml"
-    text = services.read_text()
-
-    def change(number: int) -> None:
-        address = f"198.51.100.{99 + number}"
-        services.write_text(text.replace("198.51.100.10", address))
-        wait_for(lines, f"+ {address}/32")
-
-    once_within(1, change)
-    demo.send_signal(signal.SIGINT)
-    _, errors = demo.communicate(timeout=60)
-    assert (demo.returncode, errors) == (0, "")
+@shared
+def test_a_changed_manifest_is_shown(lines: Lines) -> None:
+    once_within(1, lambda number: lines.change(f"198.51.100.{99 + number}"))
 
 
-def test_a_port_in_use_is_an_immediate_error(examples: Path) -> None:
+def test_a_port_in_use_is_an_immediate_error(
+    examples: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     port = int((examples / "router.yaml").read_text().split("port:")[1].split()[0])
     with socket.create_server(("127.0.0.2", port)):
-        demo = start(examples, "--once")
-        _, errors = demo.communicate(timeout=60)
-    assert demo.returncode == 1
-    assert f"cannot listen on 127.0.0.2 port {port}" in errors
-
-
-def gone(examples: Path) -> None:
-    """Raise while one of the two programs runs."""
-    assert programs(examples) == []
-
-
-def routed(demo: subprocess.Popen[str]) -> None:
-    """Wait for the routes of a demo off a terminal."""
-    assert demo.stdout is not None
-    wait_for(iter(demo.stdout.readline, ""), "+ 2001:db8:100::10/128")
-
-
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
-def test_no_program_is_left_behind_however_the_demo_ends(examples: Path, number: int) -> None:
-    demo = start(examples)
-    routed(demo)
-    demo.send_signal(number)
-    demo.communicate(timeout=60)
-    # Where it can, it ends in order, with its files.
-    assert demo.returncode == (-number if number == signal.SIGKILL else 0)
-    if number != signal.SIGKILL:
-        assert list((examples.parent / "run").glob("demo-*")) == []
-    eventually(lambda: gone(examples))
+        assert main(arguments_of(examples, "--once")) == 1
+    assert f"cannot listen on 127.0.0.2 port {port}" in capsys.readouterr().err
 
 
 class Screen:
@@ -244,14 +256,23 @@ class Screen:
         last = re.split(r"\x1b\[H|\x1b\[2J", shown)[-1]
         return re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", last).splitlines()
 
+    def end(self) -> None:
+        """Wait for the end of the demo, which was told to."""
+        with contextlib.suppress(OSError):
+            while os.read(self.here, 65536):
+                pass
+        assert self.demo.wait(60) == 0
+        os.close(self.here)
 
-def test_a_terminal_that_cannot_move_its_cursor_has_lines(examples: Path) -> None:
+
+def test_no_program_is_left_behind_by_a_demo_that_is_killed(examples: Path) -> None:
+    """Its terminal cannot move its cursor, and has lines."""
     screen = Screen(examples, 100, term="dumb")
     screen.until("+ 198.51.100.10/32 via")
-    screen.demo.send_signal(signal.SIGINT)
-    assert screen.demo.wait(60) == 0
+    screen.demo.kill()
+    assert screen.demo.wait(60) == -signal.SIGKILL
     os.close(screen.here)
-    gone(examples)
+    eventually(lambda: gone(examples))
 
 
 def test_the_end_of_the_terminal_ends_both_programs(examples: Path) -> None:
@@ -264,53 +285,56 @@ def test_the_end_of_the_terminal_ends_both_programs(examples: Path) -> None:
     gone(examples)
 
 
-def test_the_screen_follows_the_size_of_the_terminal(examples: Path) -> None:
-    screen = Screen(examples, 120)
-    screen.until("fd00:10:244:1::/64")
+@pytest.fixture(scope="module", name="screen")
+def on_a_terminal() -> Iterator[Screen]:
+    """A demo on a terminal of 120 columns that tests share; it ends by SIGINT."""
+    with copied_examples() as examples:
+        screen = Screen(examples, 120)
+        try:
+            screen.until("fd00:10:244:1::/64")
+            yield screen
+        finally:
+            screen.demo.send_signal(signal.SIGINT)
+            screen.end()
+            gone(examples)
+
+
+@shared
+def test_the_screen_follows_the_size_of_the_terminal(screen: Screen) -> None:
     resize(screen.here, 60)
     # Frames from before the change may be read first; without a frame that fits the test times out.
     while any(len(line) > 60 for line in screen.until("Ctrl-C ends it")):
         pass
-    screen.demo.send_signal(signal.SIGINT)
-    with contextlib.suppress(OSError):
-        while os.read(screen.here, 65536):
-            pass
-    assert screen.demo.wait(60) == 0
-    gone(examples)
+    resize(screen.here, 120)
+    while all(len(line) <= 60 for line in screen.until("Ctrl-C ends it")):
+        pass
 
 
+@shared
 def test_the_screen_is_given_back_while_the_demo_is_suspended_and_drawn_again(
-    examples: Path,
+    screen: Screen,
 ) -> None:
-    screen = Screen(examples, 120)
-    screen.until("fd00:10:244:1::/64")
     screen.demo.send_signal(signal.SIGTSTP)
     screen.until("\x1b[?1049l")
     eventually(lambda: _check_suspended(screen.demo.pid))
     screen.demo.send_signal(signal.SIGCONT)
     screen.until("\x1b[?1049h")
     assert "fd00:10:244:1::/64" in "".join(screen.until("Ctrl-C ends it"))
-    screen.demo.send_signal(signal.SIGINT)
-    with contextlib.suppress(OSError):
-        while os.read(screen.here, 65536):
-            pass
-    assert screen.demo.wait(60) == 0
-    gone(examples)
 
 
 def _check_suspended(pid: int) -> None:
     assert Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
-def test_a_demo_goes_on_in_the_background_until_it_is_stopped(examples: Path) -> None:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            command(examples, *arguments), capture_output=True, text=True, timeout=60
-        )
-        return done.returncode, done.stdout, done.stderr
+def test_a_demo_goes_on_in_the_background_until_it_is_stopped(
+    examples: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*more: str) -> tuple[int, str, str]:
+        return main(arguments_of(examples, *more)), *capsys.readouterr()
 
-    status, shown, errors = run("--detach")
-    assert (status, errors) == (0, "")
+    detached = start(examples, "--detach")
+    shown, errors = detached.communicate(timeout=60)
+    assert (detached.returncode, errors) == (0, "")
     assert shown.splitlines()[0].startswith("10.244.1.0/24 via ")
     assert shown.splitlines()[-1].endswith("waggle demo --stop ends it.")
     assert len(programs(examples)) == 2
