@@ -18,8 +18,8 @@ from reconcilers.compile_manifests import CompiledManifests
 from reconcilers.model import ObjectRef, RouteExplanation
 from reconcilers.prefixes import covers
 from speaker.nlri import Family, prefix_to_text
-from tests.support import plain_yaml
 from tests.support.obstacles import Obstacles
+from tests.support.scenario import written_objects
 
 Document = dict[str, Any]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -111,7 +111,7 @@ def documents(directory: Path) -> list[Document]:
     found: list[Document] = []
     for file in directory.iterdir():
         if file.suffix == ".yaml":
-            found += filter(None, plain_yaml.load_all(file.read_text()))
+            found += written_objects(file.read_text())
     return found
 
 

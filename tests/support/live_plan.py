@@ -16,7 +16,6 @@ import pytest
 
 from reconcilers.compile_manifests import compile_manifests
 from reconcilers.plan import NodeState
-from tests.support import plain_yaml
 from tests.support.received_routes import probes
 from tests.support.routers import ALL_ROUND, KINDS
 from tests.support.scenario import (
@@ -26,6 +25,7 @@ from tests.support.scenario import (
     carry_out,
     own_asn,
     peers_by_name,
+    written_objects,
 )
 
 ANY_ASN = 65099
@@ -198,8 +198,8 @@ def node_addresses(manifests: Path, node: str) -> tuple[str, ...]:
     """Return the node's internal addresses."""
     found: dict[str, list[str]] = {"CiliumNode": [], "Node": []}
     for path in sorted(manifests.glob("*.yaml")):
-        for document in plain_yaml.load_all(path.read_text()):
-            kind = document["kind"] if document else ""
+        for document in written_objects(path.read_text()):
+            kind = document["kind"]
             if kind in found and document["metadata"]["name"] == node:
                 part = document.get("spec" if kind == "CiliumNode" else "status", {})
                 found[kind] += [

@@ -207,6 +207,12 @@ def load(directory: Path) -> Scenario:
     return msgspec.structs.replace(found, dialect=directory.parent.name)
 
 
+@functools.cache
+def written_objects(text: str) -> tuple[Any, ...]:
+    """Return the objects of a manifest as they are written: once, as most steps leave it as it is."""
+    return tuple(filter(None, yaml.load_all(text, _Loader)))
+
+
 def directories() -> list[Path]:
     """List the scenarios."""
     return sorted(path.parent for path in ROOT.glob("*/*/scenario.yaml"))
