@@ -372,10 +372,14 @@ def test_a_recording_replays_a_change() -> None:
     assert player.difference is None
 
 
-# With the last ones, routes come before the first step of an initial table, which waits for other work,
-# and change again while the last changes are encoded.
+# Each kind of settings, and what the first 40 found of mistakes made on purpose in `group_change`: some
+# are found by one of them. With the last four, routes come before the first step of an initial table,
+# which waits for other work, and change again while the last changes are encoded.
+SEEDS = (2, 8, 9, 10, 11, 12, 14, 20, 21, 23, 27, 31, 37, 39, 293, 328, 1102, 1345)
+
+
 @pytest.mark.parametrize("add_path", [False, True], ids=["best paths", "ADD-PATH"])
-@pytest.mark.parametrize("seed", [*range(40), 293, 328, 1102, 1345])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_whatever_changes_meanwhile_the_routes_are_those_of_the_last_settings(
     seed: int, *, add_path: bool
 ) -> None:

@@ -123,7 +123,8 @@ def test_a_large_table_is_sent_in_steps_and_ends_with_the_end_of_rib() -> None:
     lab.check()
 
 
-@pytest.mark.parametrize("seed", range(42))
+# Seed 15 alone of 42 finds mistakes that were made on purpose in what changes meanwhile.
+@pytest.mark.parametrize("seed", [*range(11), 15, *range(21, 32)])
 def test_whatever_changes_meanwhile_no_route_is_missing_or_left_behind(seed: int) -> None:
     lab = Lab(seed)
     network, rng = lab.network, lab.rng
