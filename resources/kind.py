@@ -186,6 +186,10 @@ class Kind(Generic[T]):
         ``convert`` makes rows of the kind of them."""
         self.built_in = built_in
         """Objects that every API server creates itself, even one with an empty database."""
+        self.api_versions: Final = tuple(map(self.api_version, versions))
+        """``group/version`` of each version of the kind."""
+        self.read_api_versions: Final = (*self.api_versions, *(f"{group}/{v}" for v in self.former))
+        """``group/version`` of each version of the kind that is read from manifests."""
         self._errors = errors
         self._decoder = msgspec.json.Decoder(row, dec_hook=decode_field)
 
@@ -193,19 +197,9 @@ class Kind(Generic[T]):
         """Return ``<Kind NAME>``."""
         return f"<Kind {self.name}>"
 
-    @property
-    def api_versions(self) -> tuple[str, ...]:
-        """``group/version`` of each version of the kind."""
-        return tuple(map(self.api_version, self.versions))
-
     def api_version(self, version: str) -> str:
         """Return the kind's ``group/version``, or the version in the core group."""
         return f"{self.group}/{version}" if self.group else version
-
-    @property
-    def read_api_versions(self) -> tuple[str, ...]:
-        """``group/version`` of each version of the kind that is read from manifests."""
-        return (*self.api_versions, *(f"{self.group}/{v}" for v in self.former))
 
     @property
     def custom(self) -> bool:
