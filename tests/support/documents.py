@@ -1,4 +1,4 @@
-"""The objects of YAML that many tests read: each text is parsed once, by libyaml where it is there."""
+"""The objects of YAML that many tests read: each text is parsed once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import functools
 import pickle
 from typing import Any
 
-import yaml
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from tests.support import plain_yaml
 
 
 def documents(text: str) -> list[dict[str, Any]]:
@@ -19,4 +17,4 @@ def documents(text: str) -> list[dict[str, Any]]:
 
 @functools.cache
 def _parsed(text: str) -> bytes:
-    return pickle.dumps([one for one in yaml.load_all(text, _Loader) if one is not None])
+    return pickle.dumps([one for one in plain_yaml.load_all(text) if one is not None])

@@ -16,20 +16,19 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
-import yaml
 
 from reconcilers.cilium.options import CiliumOptions
 from reconcilers.compile_manifests import OfflineSettings
 from reconcilers.dialect import Dialect
 from reconcilers.intent.options import IntentOptions
 from resources.option_spelling import describe
+from tests.support import plain_yaml
 from waggle.dialects import DIALECTS
 from waggle.intent_flags import add_intent_flags
 from waggle.intent_flags import offline_settings as read_settings
 
 T = TypeVar("T")
 ROOT = Path(__file__).parent.parent / "scenarios"
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class ExpectedRoute(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -203,14 +202,14 @@ def cilium_options(settings: OfflineSettings) -> CiliumOptions:
 def load(directory: Path) -> Scenario:
     """Read a scenario, once. Raises `msgspec.ValidationError`."""
     text = (directory / "scenario.yaml").read_text()
-    found = msgspec.convert(yaml.load(text, _Loader), Scenario)  # noqa: S506  it is a safe one
+    found = msgspec.convert(plain_yaml.load(text), Scenario)
     return msgspec.structs.replace(found, dialect=directory.parent.name)
 
 
 @functools.cache
 def written_objects(text: str) -> tuple[Any, ...]:
     """Return the objects of a manifest as they are written: once, as most steps leave it as it is."""
-    return tuple(filter(None, yaml.load_all(text, _Loader)))
+    return tuple(filter(None, plain_yaml.load_all(text)))
 
 
 def directories() -> list[Path]:

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-import yaml
 
 from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent
@@ -27,6 +26,7 @@ from resources.errors import ResourceError
 from resources.option_declarations import Options
 from resources.tables import Tables
 from statedb import Database
+from tests.support import plain_yaml
 from waggle.dialects import DIALECTS
 
 TESTS = Path(__file__).parents[2]
@@ -77,9 +77,8 @@ def cases(name: str) -> tuple[tuple[Json, ...], ...]:
             for text in texts
             for case in text["cases"]
         )
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     paths = sorted((TESTS / "scenarios" / name).rglob("*.yaml"))
-    documents = (tuple(yaml.load_all(path.read_text(), loader)) for path in paths)
+    documents = (tuple(plain_yaml.load_all(path.read_text())) for path in paths)
     return tuple(
         objects
         for of_file in documents
