@@ -65,15 +65,23 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def chromium() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
         # In a container a browser has no sandbox of its own.
-        chromium = playwright.chromium.launch(
+        launched = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox"], timeout=120_000
         )
-        yield chromium
-        chromium.close()
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Close the tabs of a test: an open one goes on looking for its agent."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 class Tab:
