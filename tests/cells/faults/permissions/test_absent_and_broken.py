@@ -21,6 +21,7 @@ from tests.cells.faults.permissions.test_operator import blocked_by, read_by_ope
 from tests.support.apiserver import ApiServer
 from tests.support.wait import until
 
+Kinds = list[Kind[Any]]
 Fault = Callable[[ApiServer, Kind[Any]], None]
 
 
@@ -47,6 +48,18 @@ OF_OVNK = [kind for kind in OvnkDialect.cluster_kinds if kind.custom]
 CLEANED = {f"no {one.kind.plural} of a node that is gone" for one in of_ovnk.STATES}
 
 
+def by_group(kinds: Kinds) -> list[Kinds]:
+    """Return the kinds of each API group, of all of which an object is broken at once."""
+    groups: dict[str, Kinds] = {}
+    for kind in kinds:
+        groups.setdefault(kind.group, []).append(kind)
+    return list(groups.values())
+
+
+def group(kinds: Kinds) -> str:
+    return kinds[0].group
+
+
 def plural(value: object) -> str:
     return str(value.plural if isinstance(value, Kind) else getattr(value, "__name__", ""))
 
@@ -65,10 +78,11 @@ def test_a_kind_that_the_api_server_lacks_takes_no_peer_of_another_dialect(
     scenario(test)
 
 
-@pytest.mark.parametrize("kind", OF_AGENT, ids=plural)
-def test_an_object_that_is_none_takes_no_peer(kind: Kind[Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kinds", by_group(OF_AGENT), ids=group)
+def test_objects_that_are_none_take_no_peer(kinds: Kinds, tmp_path: Path) -> None:
     async def test(server: ApiServer) -> None:
-        break_one(server, kind)
+        for kind in kinds:
+            break_one(server, kind)
         async with agent(server, tmp_path) as hive:
             await reaches(lambda: peers_of(hive), set(PEERS.values()))
 
@@ -87,25 +101,23 @@ def test_a_kind_that_the_api_server_lacks_stops_its_own_dialect_alone(
     scenario(test)
 
 
-@pytest.mark.parametrize("kind", OF_OPERATOR, ids=plural)
-def test_an_object_that_is_none_stops_no_write_of_the_operator(
-    kind: Kind[Any], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("kinds", by_group(OF_OPERATOR), ids=group)
+def test_objects_that_are_none_stop_no_write_of_the_operator(kinds: Kinds, tmp_path: Path) -> None:
     async def test(server: ApiServer) -> None:
-        break_one(server, kind)
+        for kind in kinds:
+            break_one(server, kind)
         async with operator(server, tmp_path):
             await reaches(lambda: written(server), set(DIALECTS))
 
     scenario(test)
 
 
-@pytest.mark.parametrize("kind", OF_OVNK, ids=plural)
-def test_an_object_of_ovn_kubernetes_that_is_none_stops_nothing(
-    kind: Kind[Any], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("kinds", by_group(OF_OVNK), ids=group)
+def test_objects_of_ovn_kubernetes_that_are_none_stop_nothing(kinds: Kinds, tmp_path: Path) -> None:
     async def test(server: ApiServer) -> None:
         of_ovnk.fill(server)
-        break_one(server, kind)
+        for kind in kinds:
+            break_one(server, kind)
         wanted = of_ovnk.ALL - CLEANED
         async with of_ovnk.run(server, tmp_path):
             await until(lambda: of_ovnk.found(server) >= wanted)
