@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from tests.support import plain_yaml
+from tests.support import json_schema, plain_yaml
 from waggle import __main__ as front_end
 from waggle.commands.demo import program
 from waggle.commands.demo.background import Ready, detach
@@ -59,7 +58,7 @@ def report(form: str, *, is_endless: bool = True) -> Report:
 def checked(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document that is one of its kind."""
     assert document["kind"] == "DemoList"
-    jsonschema.validate(document, schema("DemoList"))
+    json_schema.validate(document, schema("DemoList"))
     return document
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from reconcilers.compile_manifests import compile_manifests
@@ -20,7 +19,7 @@ from tests.cells.api.test_client import answering, http
 from tests.cmd.lab import NODE, configuration, service
 from tests.cmd.schema_members import FILE, lines
 from tests.cmd.test_replay import recorded
-from tests.support import plain_yaml, scenario
+from tests.support import json_schema, plain_yaml, scenario
 from tests.support.agent import Agent
 from tests.support.reason_words import sources
 from waggle.__main__ import COMMANDS, main
@@ -114,11 +113,11 @@ def strict(value: Any) -> Any:  # noqa: ANN401  JSON
 
 
 @functools.cache
-def validator(kind: str) -> jsonschema.Draft202012Validator:
+def validator(kind: str) -> json_schema.Validator:
     """Return the validator of documents of a kind; the schema itself is checked once."""
     closed = strict(schema(kind))
-    jsonschema.Draft202012Validator.check_schema(closed)
-    return jsonschema.Draft202012Validator(closed)
+    json_schema.Validator.check_schema(closed)
+    return json_schema.Validator(closed)
 
 
 def check(printed: str) -> dict[str, Any]:
@@ -351,7 +350,7 @@ def test_members_are_only_added() -> None:
 
 def test_schemas_are_valid_themselves() -> None:
     for kind in kinds():
-        jsonschema.Draft202012Validator.check_schema(schema(kind))
+        json_schema.Validator.check_schema(schema(kind))
 
 
 def test_a_schema_is_printed_by_its_kind(capsys: pytest.CaptureFixture[str]) -> None:

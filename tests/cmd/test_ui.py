@@ -15,13 +15,12 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from cells.api.client import at_socket
 from cells.api.resource import ApiStream
 from cells.api.transport import AgentError
-from tests.support import looptime, plain_yaml
+from tests.support import json_schema, looptime, plain_yaml
 from tests.support.api import serving
 from tests.support.page import made_up
 from waggle import output
@@ -281,8 +280,11 @@ def test_the_address_is_one_document_and_the_next_one_is_beside_it(
     if form.startswith("jsonpath"):
         assert printed.out == url
         return
+from tests.support import 
     document = json.loads(printed.out) if form == "json" else plain_yaml.load(printed.out)
     jsonschema.validate(document, schema(document["kind"]))
+    document = json.loads(printed.out) if form == "json" else yaml.safe_load(printed.out)
+    json_schema.validate(document, schema(document["kind"]))
     assert document["kind"] == "PageAddressList"
     assert document["items"] == [{"url": url, "address": "127.0.0.1", "port": 8080}]
 
