@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,10 +72,10 @@ OF_OPERATOR_CELLS = [
 MODULES = "import sys; print(*sorted(sys.modules), file=sys.stderr)"
 
 
-def imported(code: str, *arguments: str) -> set[str]:
+def imported(code: str) -> set[str]:
     """Return the modules that are imported once a new interpreter has run the code."""
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{MODULES}", *arguments],
+        [sys.executable, "-c", f"{code}\n{MODULES}"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -111,22 +112,54 @@ def test_the_help_of_waggle_imports_no_dialect() -> None:
 
 
 AGENT = """
-import sys
+import json, os, sys
 from cells.hive import load
 from cells.hive.hive import Hive
 from waggle_agent.__main__ import CELLS
 from waggle_agent import program
-on, off, *flags = sys.argv[1:]
-given = dict(flag.split("=") for flag in flags)
-given = {name: [value] if name == "--manifests" else value for name, value in given.items()}
-switches = {"enable_cell": on.split(",") if on else [], "disable_cell": off.split(",") if off else []}
-Hive(CELLS, load(CELLS, flags={**given, **switches}))
+for number, (flags, off, also) in enumerate(json.load(sys.stdin)):
+    if os.fork() == 0:
+        switches = {"enable_cell": [], "disable_cell": off}
+        Hive(CELLS, load(CELLS, flags={**flags, **switches}))
+        for name in also:
+            __import__(name)
+        with open(str(number), "w") as file:
+            json.dump(sorted(sys.modules), file)
+        os._exit(0)
+    assert os.wait()[1] == 0
 """
+FROM_CLUSTER = {"--kubeconfig": "in-cluster"}
+FROM_MANIFESTS = {"--manifests": ["."]}
+SERVED = ("cells.serve.handlers", "cells.observability.metrics")
+Question = tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]
+"""Flags of an agent, cells that are off, and what is imported when it runs."""
+QUESTIONS: dict[str, Question] = {
+    "no flag": ({}, (), ()),
+    "manifests": (FROM_MANIFESTS, (), ()),
+    "cluster": (FROM_CLUSTER, (), ()),
+    "cluster, with its servers": (FROM_CLUSTER, (), SERVED),
+    **{f"cluster, without {entry.name}": (FROM_CLUSTER, (entry.name,), ()) for entry in DIALECTS},
+}
+of_agents = pytest.mark.xdist_group("imports-of-agents")
+"""Of the tests of `agents`."""
 
 
-def of_agent(*flags: str, on: str = "", off: str = "") -> set[str]:
-    """Return what an agent with these flags imports until it starts."""
-    return imported(AGENT, on, off, *flags)
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """What an agent imports until it starts, by question; each is answered by a fork."""
+    folder = tmp_path_factory.mktemp("imports")
+    subprocess.run(
+        [sys.executable, "-c", AGENT],
+        input=json.dumps([*QUESTIONS.values()]),
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=folder,
+    )
+    return {
+        question: set(json.loads((folder / str(number)).read_text()))
+        for number, question in enumerate(QUESTIONS)
+    }
 
 
 def below(found: set[str], *names: str) -> list[str]:
@@ -135,8 +168,9 @@ def below(found: set[str], *names: str) -> list[str]:
 
 
 @pytest.mark.program
-def test_an_agent_imports_no_cell_that_is_off() -> None:
-    found = of_agent()
+@of_agents
+def test_an_agent_imports_no_cell_that_is_off(agents: dict[str, set[str]]) -> None:
+    found = agents["no flag"]
     off = [
         *(
             "cells.observability.http",
@@ -159,30 +193,42 @@ def test_an_agent_imports_no_cell_that_is_off() -> None:
 
 
 @pytest.mark.program
-def test_the_server_of_the_own_api_is_imported_when_the_agent_has_started(tmp_path: Path) -> None:
-    found = of_agent(f"--manifests={tmp_path}")
+@of_agents
+def test_the_server_of_the_own_api_is_imported_when_the_agent_has_started(
+    agents: dict[str, set[str]],
+) -> None:
+    found = agents["manifests"]
     assert "cells.serve.server" in found
     assert below(found, "aiohttp", "cells.serve.handlers", "reconcilers.plan") == []
 
 
 @pytest.mark.program
-def test_an_agent_with_its_servers_reads_its_version_without_the_library_of_metadata() -> None:
+@of_agents
+def test_an_agent_with_its_servers_reads_its_version_without_the_library_of_metadata(
+    agents: dict[str, set[str]],
+) -> None:
     """Which imports archives, tables and mail: 0.8 MB of each process."""
-    served = "import cells.serve.handlers, cells.observability.metrics"
-    found = imported(f"{AGENT}\n{served}", "", "", "--kubeconfig=in-cluster")
+    found = agents["cluster, with its servers"]
+    assert {*SERVED} <= found
     assert below(found, "importlib.metadata", "zipfile", "csv") == []
 
 
 @pytest.mark.program
-def test_an_agent_of_manifests_imports_no_client_of_an_api_server(tmp_path: Path) -> None:
-    found = of_agent(f"--manifests={tmp_path}")
+@of_agents
+def test_an_agent_of_manifests_imports_no_client_of_an_api_server(
+    agents: dict[str, set[str]],
+) -> None:
+    found = agents["manifests"]
     assert "resources.manifests.source" in found
     assert below(found, "resources.kubernetes", "kubernetes_asyncio", "cells.report") == []
 
 
 @pytest.mark.program
-def test_an_agent_of_an_api_server_imports_no_manifests_and_no_operator() -> None:
-    found = of_agent("--kubeconfig=in-cluster")
+@of_agents
+def test_an_agent_of_an_api_server_imports_no_manifests_and_no_operator(
+    agents: dict[str, set[str]],
+) -> None:
+    found = agents["cluster"]
     assert "resources.kubernetes.source" in found
     assert below(found, "resources.manifests", "asyncinotify", *OF_OPERATOR_CELLS) == []
     assert below(found, "reconcilers.operator") == []
@@ -191,9 +237,12 @@ def test_an_agent_of_an_api_server_imports_no_manifests_and_no_operator() -> Non
 
 
 @pytest.mark.program
+@of_agents
 @pytest.mark.parametrize("entry", DIALECTS, ids=lambda entry: entry.name)
-def test_of_a_dialect_that_is_off_the_options_are_imported(entry: DialectEntry) -> None:
-    found = of_agent("--kubeconfig=in-cluster", off=entry.name)
+def test_of_a_dialect_that_is_off_the_options_are_imported(
+    entry: DialectEntry, agents: dict[str, set[str]]
+) -> None:
+    found = agents[f"cluster, without {entry.name}"]
     own = below(found, f"reconcilers.{entry.name}", f"resources.{entry.name}")
     assert own == [f"reconcilers.{entry.name}", f"reconcilers.{entry.name}.options"]
 
