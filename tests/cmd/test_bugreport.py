@@ -358,8 +358,8 @@ def test_the_time_is_linear_in_a_line(piece: str) -> None:
     import time
 
     began = time.process_time()
-    Redaction().text(piece * (200_000 // len(piece)))
-    assert time.process_time() - began < 5  # a quadratic form takes minutes
+    Redaction().text(piece * (100_000 // len(piece)))
+    assert time.process_time() - began < 5  # a quadratic form takes a minute
 
 
 def test_a_log_with_a_token_in_each_line_is_redacted_in_place() -> None:

@@ -18,7 +18,7 @@ from tests.support.agent import Agent
 from tests.support.wait import eventually
 from waggle.__main__ import main
 
-pytestmark = pytest.mark.program
+pytestmark = [pytest.mark.program, pytest.mark.xdist_group("agent-of-conflicts")]
 
 DIALECTS = ("frrk8s", "metallb", "cilium", "antrea")
 CELLS = tuple(word for name in DIALECTS for word in ("--enable-cell", name))
