@@ -46,7 +46,8 @@ bfd-kills: $(VENV)/.installed-dev  ## an agent is killed a hundred times, while 
 mutants: $(VENV)/.installed-dev  ## mutants of each rule of docs/rfcs.md, of merging, and of mistakes corrected once, against their tests (ARGS="-k 8212", ARGS="-k correction", ARGS="--random 200 --seed 1")
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-properties: $(VENV)/.installed-dev  ## merging FRRConfigurations against its model, on 100,000 random sets (MODEL_SEED=N: other ones)
+properties: $(VENV)/.installed-dev  ## the properties with five times as many examples, and merging FRRConfigurations against its model, on 100,000 random sets (MODEL_SEED=N: other ones)
+	@$(BIN)/python -m pytest -q --hypothesis-profile thorough -m hypothesis -o timeout=3600 tests/reconcilers tests/resources $(PARALLEL) $(ARGS)
 	@MODEL_SETS=100000 $(BIN)/python -m pytest -q tests/reconcilers/frrk8s/test_model.py $(PARALLEL) $(ARGS)
 
 check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts

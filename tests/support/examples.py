@@ -1,8 +1,8 @@
 """How many examples a property is tried with: all of them, or a share of them where time is short.
 
-`make unit` uses the profile ``quick``; every other run of the tests, as `make test`, tries
-all. A test that needs another number than hypothesis' default sets it by `examples`, so that it has its
-share as well.
+`make unit` uses the profile ``quick``, `make properties` the profile ``thorough``; every other run of
+the tests, as `make test`, tries all. A test that needs another number than hypothesis' default sets it
+by `examples`, so that it has its share as well.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def register_profiles() -> None:
     settings.register_profile("whole", deadline=None, suppress_health_check=slow)
     settings.load_profile("whole")
     settings.register_profile("quick", settings.get_profile("whole"), max_examples=30)
+    settings.register_profile("thorough", settings.get_profile("whole"), max_examples=500)
 
 
 def examples(count: int) -> int:

@@ -20,7 +20,7 @@ from tests.reconcilers.frrk8s import model
 from tests.reconcilers.frrk8s.build import merge, unit
 from tests.reconcilers.frrk8s.random_objects import SECRETS, random_imports, random_objects
 
-SETS = int(os.environ.get("MODEL_SETS", "1000"))
+SETS = int(os.environ.get("MODEL_SETS", "500"))
 FIRST_SEED = int(os.environ.get("MODEL_SEED", "0"))
 PARTS = max(4, SETS // 1000)
 """The sets are run in parts, side by side; each is well within the time limit of a test."""
