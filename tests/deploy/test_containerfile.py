@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import containerfile
+from tests.support import builds, containerfile
 from tests.support.containerfile import Stage
 from tests.support.daemon import Daemon
 from tests.support.wait import eventually
@@ -42,7 +42,7 @@ def stages() -> dict[str, Stage]:
 def image(stages: dict[str, Stage]) -> Iterator[Path]:
     """The folder in which the build stage was replayed."""
     with tempfile.TemporaryDirectory(prefix="waggle-image-", dir=_quick_place()) as name:
-        containerfile.replay(stages["build"], ROOT, Path(name))
+        containerfile.replay(stages["build"], ROOT, Path(name), builds.cache())
         # Nothing of the sources is in the last stage.
         shutil.rmtree(Path(name) / "src")
         yield Path(name)

@@ -1,22 +1,28 @@
 """Parses a Containerfile line by line, and replays its build without a container engine.
 
 Reads what this project's file uses and refuses the rest. In a replay the stage's absolute folders are
-folders of a directory, and its base image is this machine's Python.
+folders of a directory, and its base image is this machine's Python. As a container engine does, a
+replay begins with a layer of one before, as long as nothing of it has changed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 FOLDERS = ("/opt", "/src")
 """The absolute folders in which the build works."""
+LONG_SECONDS = 30 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +75,79 @@ def read(path: Path) -> dict[str, Stage]:
     return stages
 
 
-def replay(stage: Stage, sources: Path, root: Path) -> None:
-    """Do in a directory what a stage does in its image; raises RuntimeError with what failed."""
+def replay(stage: Stage, sources: Path, root: Path, layers: Path | None = None) -> None:
+    """Do in a directory what a stage does in its image; raises RuntimeError with what failed.
+
+    ``layers``: where layers are kept. One is: of all instructions before the second COPY.
+    """
+    copies = [n for n, one in enumerate(stage.instructions) if one.name == "COPY"]
+    if layers is None or len(copies) < 2:
+        _replay(stage.instructions, sources, root, root)
+        return
+    first, rest = stage.instructions[: copies[1]], stage.instructions[copies[1] :]
+    layer = layers / f"image-{_key(first, sources)}"
+    if layer.is_dir():
+        _restore(layer, root)
+    else:
+        _replay(first, sources, root, root)
+        _keep(layer, root)
+    work = [one.text for one in first if one.name == "WORKDIR"]
+    _replay(rest, sources, root, root / work[-1].lstrip("/") if work else root)
+
+
+def _key(instructions: Sequence[Instruction], sources: Path) -> str:
+    """Return what all files of a layer depend on: its instructions, what they copy, and Python."""
+    found = hashlib.sha256(f"{sys.version} {Path(sys.executable).resolve()}".encode())
+    for one in instructions:
+        found.update(f"\n{one.name} {one.text}\n".encode())
+        for name in one.words[:-1] if one.name == "COPY" else ():
+            found.update((sources / name).read_bytes())
+    return found.hexdigest()[:16]
+
+
+def _keep(layer: Path, root: Path) -> None:
+    """Keep a layer; layers that no run has used for long are deleted."""
+    layer.parent.mkdir(parents=True, exist_ok=True)
+    for other in layer.parent.glob("image-*"):
+        if time.time() - other.stat().st_mtime > LONG_SECONDS:
+            shutil.rmtree(other, ignore_errors=True)
+    # Whole or not at all, also where another run does the same.
+    with tempfile.TemporaryDirectory(dir=layer.parent, prefix="image-") as made:
+        subprocess.run(["cp", "-a", root, Path(made) / "files"], check=True)
+        (Path(made) / "root").write_text(str(root))
+        with contextlib.suppress(OSError):
+            Path(made).rename(layer)
+            Path(made).mkdir()  # for its end
+
+
+def _restore(layer: Path, root: Path) -> None:
+    """Put a layer into another directory: its links and programs lead into this one then."""
+    os.utime(layer)
+    before = (layer / "root").read_text()
+    subprocess.run(["cp", "-a", f"{layer / 'files'}/.", root], check=True)
+    for path in root.rglob("*"):
+        if path.is_symlink():
+            target = str(path.readlink())
+            if target.startswith(f"{before}/"):
+                path.unlink()
+                path.symlink_to(f"{root}{target.removeprefix(before)}")
+        elif path.is_file() and (path.parent.name == "bin" or path.suffix == ".cfg"):
+            content = path.read_bytes()
+            if before.encode() in content:
+                path.write_bytes(content.replace(before.encode(), str(root).encode()))
+
+
+def _replay(instructions: Sequence[Instruction], sources: Path, root: Path, work: Path) -> None:
     programs = root / "usr" / "bin"
-    programs.mkdir(parents=True)
-    (programs / "python3").symlink_to(Path(sys.executable).resolve())
+    if not programs.is_dir():
+        programs.mkdir(parents=True)
+        (programs / "python3").symlink_to(Path(sys.executable).resolve())
     kept = ("HOME", "PIP_CONFIG_FILE", "PIP_INDEX_URL", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
     # Of what is seldom imported no bytecode is needed here.
     environment |= {"PIP_NO_COMPILE": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     environment["PATH"] = f"{programs}:/usr/bin:/bin"
-    work = root
-    for one in stage.instructions:
+    for one in instructions:
         match one.name:
             case "WORKDIR":
                 work = root / one.text.lstrip("/")
