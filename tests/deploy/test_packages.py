@@ -42,12 +42,14 @@ def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel and install it into a folder of its own."""
     folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    build = ["wheel", str(ROOT), "--no-deps", "--no-build-isolation", "-w", str(folder)]
-    subprocess.run([*pip, *build], check=True, capture_output=True)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     prefix = folder / "installed"
-    install = ["install", "--no-deps", "--ignore-installed", "--prefix", str(prefix), str(wheel)]
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    # Without bytecode of modules that are not imported here.
+    install = ["install", "--no-compile", "--no-deps", "--ignore-installed"]
+    install += ["--prefix", str(prefix), str(wheel)]
     subprocess.run([*pip, *install], check=True, capture_output=True)
     (target,) = prefix.glob("lib/python*/site-packages")
     # The interpreter has the checkout installed, which would lend what the wheel lacks.
