@@ -143,7 +143,7 @@ class Lines:
 def test_once_fails_at_its_timeout(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
     router = examples / "router.yaml"
     router.write_text(router.read_text().replace("asn: 65001", "asn: 64999"))
-    assert main(arguments_of(examples, "--once", "--timeout", "0.1")) == 1
+    assert main(arguments_of(examples, "--once", "--timeout", "3")) == 1
     assert "the routes of the router differ from waggle render" in capsys.readouterr().err
 
 
