@@ -21,6 +21,8 @@ PREFIXES = ("10.1.0.0/16", "10.2.0.0/16", "2001:db8::/32")
 ADDRESSES = ("203.0.113.9", "2001:db8::9")
 UNHURRIED = settings(deadline=None, max_examples=examples(40))
 """An example may take long on a busy machine; `test_model` has hundreds of sets."""
+WHOLE = settings(deadline=None)
+"""Of properties of which no mutant showed that fewer examples are enough."""
 FAMILY = {"203.0.113.9": ".", "2001:db8::9": ":"}
 Spec = dict[str, Any]
 
@@ -119,14 +121,14 @@ def test_the_order_does_not_matter(objects: dict[str, list[Spec]], order: Any) -
     assert (flat(again), again.problems) == (flat(result), result.problems)
 
 
-@UNHURRIED
+@WHOLE
 @given(sets())
 def test_the_same_object_twice_is_once(objects: dict[str, list[Spec]]) -> None:
     copies = {f"copy-of-{name}": of_object for name, of_object in objects.items()}
     assert flat(merge(units_of(objects | copies))) == flat(merge(units_of(objects)))
 
 
-@UNHURRIED
+@WHOLE
 @given(sets(), st.integers(1, 3))
 def test_objects_may_be_united_in_groups(objects: dict[str, list[Spec]], count: int) -> None:
     # Two routers of one object are merged as routers of two objects.
@@ -136,7 +138,7 @@ def test_objects_may_be_united_in_groups(objects: dict[str, list[Spec]], count: 
     assert flat(merge(units_of(group | rest))) == flat(merge(units_of(objects)))
 
 
-@UNHURRIED
+@WHOLE
 @given(sets())
 def test_merging_loses_nothing_that_one_object_has_alone(objects: dict[str, list[Spec]]) -> None:
     whole = flat(merge(units_of(objects)))
@@ -176,7 +178,7 @@ def test_objects_are_in_conflict_exactly_while_one_or_two_of_them_are(
     assert (merge(units).routers is None) is any(found.routers is None for found in apart)
 
 
-@UNHURRIED
+@WHOLE
 @given(sets())
 def test_the_objects_of_a_problem_do_not_go_together(objects: dict[str, list[Spec]]) -> None:
     units = {found.ref: found for found in units_of(objects)}
