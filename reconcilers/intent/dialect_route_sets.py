@@ -317,19 +317,18 @@ class DialectRouteSets:
         contributing = self._contributing[source.name]
         before_sets = contributing.get(key, frozenset())
         written = 0
-        for name in sets.names & before_sets.union(of_set):
+        after_sets = sets.names.intersection(of_set)
+        changed_sets = sets.names & before_sets.union(of_set) if before_sets else after_sets
+        for name in changed_sets:
             by_prefix = of_set.get(name, {})
             origin = (ref, source.name)
             if prefixes is None:
                 written += yield from self._rows.write(txn, name, origin, by_prefix, new=sets.new)
             else:
                 written += yield from self._rows.change(txn, name, origin, by_prefix, prefixes)
-        after_sets = sets.names.intersection(of_set)
-        if prefixes is None:
-            after_sets |= before_sets - sets.names
-        else:
-            # It may have other prefixes there.
-            after_sets |= before_sets
+        if before_sets:
+            # Of some prefixes: it may have others in the same sets.
+            after_sets |= before_sets - sets.names if prefixes is None else before_sets
         if after_sets:
             contributing[key] = self._same.setdefault(after_sets, after_sets)
         else:

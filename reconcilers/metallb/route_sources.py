@@ -27,6 +27,9 @@ class MetalLBServiceSource(ServiceSource):
     def __init__(self, tables: Tables, load_balancer_class: str) -> None:
         super().__init__(tables)
         self._class = load_balancer_class
+        self._rules: Sequence[RouteSet] = ()
+        self._translated: list[tuple[str, PeerRules]] = []
+        """MetalLB's rules in the last ones: all Services have the same in a round."""
 
     def of_service(
         self,
@@ -38,10 +41,11 @@ class MetalLBServiceSource(ServiceSource):
         /,
     ) -> Iterator[Contributed | Rejected]:
         """Iterate over MetalLB's routes of one Service: its addresses, or their aggregates."""
-        translated = [
-            (rule.name, of_peers) for rule in rules if (of_peers := rules_of(rule)) is not None
-        ]
-        if not translated:
+        if rules is not self._rules:
+            of_peers = ((rule.name, rules_of(rule)) for rule in rules)
+            self._translated = [(name, given) for name, given in of_peers if given is not None]
+            self._rules = rules
+        if not self._translated:
             return iter(())
         state = service_state(service, slices, context.node, self._class)
-        return contributions(state, translated)
+        return contributions(state, self._translated)
