@@ -26,12 +26,7 @@ def canonical_address(text: str, *, zone: bool = False, mapped: bool = False) ->
 
     ``zone`` admits that of a link-local address, ``mapped`` an IPv4-mapped IPv6 address.
     """
-    try:
-        # As strict about a dotted quad as Python's parser, and ten times as fast.
-        socket.inet_pton(socket.AF_INET, text)
-    except (OSError, UnicodeEncodeError, ValueError):
-        pass
-    else:
+    if _is_dotted_quad(text):
         return text
     if not text.isascii():
         raise ValueError(f"{shortened(text)} is not an IP address")
@@ -101,7 +96,7 @@ def _is_dotted_quad(text: str) -> bool:
     """True if a text is a dotted quad, which the C library parses as strictly, and fast."""
     try:
         socket.inet_pton(socket.AF_INET, text)
-    except (OSError, UnicodeEncodeError, ValueError):
+    except (OSError, ValueError):
         return False
     return True
 

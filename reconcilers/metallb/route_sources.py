@@ -29,7 +29,7 @@ class MetalLBServiceSource(ServiceSource):
         self._class = load_balancer_class
         self._rules: Sequence[RouteSet] = ()
         self._translated: list[tuple[str, PeerRules]] = []
-        """MetalLB's rules in the last ones: all Services have the same in a round."""
+        """MetalLB's rules in the last route sets, which all Services of a round share."""
 
     def of_service(
         self,

@@ -106,7 +106,7 @@ def gone(examples: Path) -> None:
 
 
 def ended_in_order(demo: subprocess.Popen[str], examples: Path) -> None:
-    """Check that a demo that was told to ends without an error, and leaves no program and no file."""
+    """Check that a demo ends after a signal, without an error, and leaves no program and no file."""
     _, errors = demo.communicate(timeout=60)
     assert (demo.returncode, errors) == (0, "")
     assert list((examples.parent / "run").glob("demo-*")) == []
@@ -257,7 +257,7 @@ class Screen:
         return re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", last).splitlines()
 
     def end(self) -> None:
-        """Wait for the end of the demo, which was told to."""
+        """Wait for the end of the demo after a signal."""
         with contextlib.suppress(OSError):
             while os.read(self.here, 65536):
                 pass

@@ -30,7 +30,7 @@ def sources(tmp_path: Path) -> Path:
 
 
 def replay(sources: Path, name: str) -> tuple[Path, str]:
-    """Replay the file; the folder, and the name of the file that says when the layer was made."""
+    """Replay the file; return the folder, and the file with the time of the layer."""
     root = sources / name
     root.mkdir()
     stage = containerfile.read(sources / "Containerfile")["build"]
