@@ -56,7 +56,10 @@ class AddressSet(msgspec.Struct, frozen=True):
                 ranges[6 if ":" in text else 4].append(parsed)
             if not number % SLICE_TEXTS:
                 yield
-        return cls(_joined(ranges[4]), _joined(ranges[6]))
+        # Most have addresses of one family.
+        return cls(
+            _joined(ranges[4]) if ranges[4] else _EMPTY, _joined(ranges[6]) if ranges[6] else _EMPTY
+        )
 
     def __bool__(self) -> bool:
         """True if there is an address."""
