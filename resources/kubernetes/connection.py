@@ -65,15 +65,19 @@ class _Client:
 
 
 class _Response(aiohttp.ClientResponse):
-    """A response that closes its connection if it is cancelled or fails."""
+    """A response that closes its connection at once, unless it has been read completely.
 
-    async def start(self, connection: Any) -> aiohttp.ClientResponse:  # noqa: ANN401  not public
-        """Read the response header; abort the connection on any exception."""
-        try:
-            return await super().start(connection)
-        except BaseException:
-            _abort(connection.transport)
-            raise
+    The library closes it, also when a request is cancelled or fails, and with a WebSocket. An orderly
+    TLS close would wait half a minute for a silent server.
+    """
+
+    def close(self) -> None:
+        """Abort the connection; a completely read response has released its own."""
+        transport = None if self.connection is None else self.connection.transport
+        # Not checked by class: uvloop's transports are no subclasses of asyncio's.
+        if transport is not None:
+            transport.abort()
+        super().close()
 
 
 class Connection:
@@ -148,7 +152,7 @@ class Connection:
             raise Unreachable(self.server, _reason(error)) from None
         finally:
             if response is not None:
-                _drop(response)
+                response.close()
             client.users -= 1
             await self._close_unused(client)
 
@@ -207,7 +211,7 @@ class Connection:
 
     async def _close_unused(self, client: _Client) -> None:
         if client.retired and not client.users:
-            # As in `_abort`: without waiting for the peer's TLS close notification.
+            # As in `_Response`: without waiting for the peer's TLS close notification.
             await client.api.rest_client.pool_manager.connector.close(abort_ssl=True)
             await client.api.close()
 
@@ -285,20 +289,6 @@ async def read_limited_body(response: aiohttp.ClientResponse, most: int) -> byte
         pieces.append(piece)
         most -= len(piece)
     return b"".join(pieces)
-
-
-def _drop(response: aiohttp.ClientResponse) -> None:
-    """Close a response; a completely read one has released its connection."""
-    if response.connection is not None:
-        _abort(response.connection.transport)
-    response.close()
-
-
-def _abort(transport: asyncio.Transport | None) -> None:
-    """Close at once; an orderly TLS close waits half a minute for a silent server."""
-    # Not checked by class: uvloop's transports are no subclasses of asyncio's.
-    if transport is not None:
-        transport.abort()
 
 
 def _replace_session(rest_client: Any, server: str) -> None:  # noqa: ANN401  a RESTClientObject

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import datetime as dt
+import hashlib
 import json
 import os
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
@@ -18,12 +20,13 @@ import uvloop
 
 from resources.kubernetes.certificates import due
 from resources.kubernetes.connection import Access, Connection, _readable
-from resources.kubernetes.errors import Unconfigured, Unreachable
+from resources.kubernetes.errors import StatusError, Unconfigured, Unreachable
 from tests.support.apiserver import write_kubeconfig
 from tests.support.certificates import authority_and_server
 
 PATIENCE = 25.0
 """Seconds; TLS would wait for 30 when it closes in order."""
+_OF_WEBSOCKETS = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 @pytest.mark.parametrize("loop", [asyncio.SelectorEventLoop, uvloop.new_event_loop])
@@ -49,6 +52,22 @@ def test_a_request_without_a_response_leaves_no_connection(
         runner.run(scenario())
 
 
+@pytest.mark.parametrize("loop", [asyncio.SelectorEventLoop, uvloop.new_event_loop])
+@pytest.mark.parametrize("status", [101, 403])
+def test_a_websocket_leaves_no_connection(
+    status: int, loop: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with _silent_server(tmp_path, status) as (connection, _requested, closed):
+            with pytest.raises(StatusError) if status == 403 else nullcontext():
+                async with connection.websocket("/exec", (), ()):
+                    pass
+            await asyncio.wait_for(closed.wait(), PATIENCE)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(scenario())
+
+
 async def _ask(connection: Connection, silence: float) -> None:
     async with connection.get("/api/v1/nodes", (), silence=silence):
         pytest.fail("there is no answer")
@@ -56,9 +75,12 @@ async def _ask(connection: Connection, silence: float) -> None:
 
 @asynccontextmanager
 async def _silent_server(
-    directory: Path,
+    directory: Path, websocket: int = 101
 ) -> AsyncIterator[tuple[Connection, asyncio.Event, asyncio.Event]]:
-    """Serve TLS up to one request; signal its arrival, and the close of the connection."""
+    """Serve TLS up to one request; signal its arrival, and the close of the connection.
+
+    A handshake of a WebSocket has an answer with a status, any other request none.
+    """
     authority, context = authority_and_server(directory, "silent")
     requested, closed = asyncio.Event(), asyncio.Event()
 
@@ -73,8 +95,10 @@ async def _silent_server(
                     if not shaken:
                         tls.do_handshake()
                         shaken = True
-                    if tls.read(65_536):
-                        requested.set()
+                    request = tls.read(65_536)
+                    if key := re.search(rb"Sec-WebSocket-Key: (\S+)", request):
+                        tls.write(_handshake(websocket, key[1]))
+                    requested.set()
                 writer.write(outgoing.read())
         closed.set()
         writer.close()
@@ -89,6 +113,16 @@ async def _silent_server(
             yield connection, requested, closed
         finally:
             await connection.close()
+
+
+def _handshake(status: int, key: bytes) -> bytes:
+    """Return the answer to a handshake with a key (RFC 6455, section 4.2.2), without its body."""
+    accept = base64.b64encode(hashlib.sha1(key + _OF_WEBSOCKETS).digest()).decode()  # noqa: S324
+    body = "" if status == 101 else "Content-Length: 5\r\n"
+    return (
+        f"HTTP/1.1 {status} -\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        f"Sec-WebSocket-Accept: {accept}\r\n{body}\r\n"
+    ).encode()
 
 
 @pytest.mark.parametrize(
