@@ -172,7 +172,6 @@ def pytest_collection_finish() -> None:
 
     With Python's own threshold, 700 objects, it takes a twelfth of the time of all tests.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
     gc.enable()

@@ -161,7 +161,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
             yield str(node.value.value)
 
 
-PACKAGES = sorted(path for path in trees() if path.name == "__init__.py")
+PACKAGES = sorted(path for room in PRODUCT for path in (ROOT / room).rglob("__init__.py"))
 
 
 def test_a_package_names_its_modules_and_the_classes_of_the_code() -> None:

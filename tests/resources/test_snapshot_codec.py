@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import zlib
 from collections import defaultdict
@@ -22,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 ONE_NODE = b'{"format":"waggle-snapshot/1","node":"n1","confirmed":1.0,"kinds":{"Node":1}}'
 
 
-def examples() -> dict[str, list[Resource]]:
+@functools.cache
+def rows() -> dict[str, list[Resource]]:
     """Read every object of the scenarios, of kinds that are in snapshots."""
     found: dict[str, list[Resource]] = defaultdict(list)
     for path in sorted((ROOT / "tests" / "scenarios").rglob("*.yaml")):
@@ -32,18 +34,17 @@ def examples() -> dict[str, list[Resource]]:
     return found
 
 
-ROWS = examples()
-
-
 def octets(node: str = "n1") -> bytes:
-    return b"".join(encode(node, 1000.5, ROWS))
+    return b"".join(encode(node, 1000.5, rows()))
 
 
 def test_an_encoded_snapshot_is_decoded_to_the_same_rows() -> None:
-    assert sum(map(len, ROWS.values())) > 100
-    assert len(ROWS) > 10
+    assert sum(map(len, rows().values())) > 100
+    assert len(rows()) > 10
     found = decode(octets(), KINDS)
-    assert found == Snapshot("n1", 1000.5, {kind: tuple(rows) for kind, rows in ROWS.items()})
+    assert found == Snapshot(
+        "n1", 1000.5, {kind: tuple(of_kind) for kind, of_kind in rows().items()}
+    )
 
 
 def test_a_snapshot_without_rows_is_valid() -> None:
@@ -51,7 +52,7 @@ def test_a_snapshot_without_rows_is_valid() -> None:
 
 
 def test_a_large_snapshot_is_encoded_in_pieces() -> None:
-    (row, *_) = ROWS["Service"]
+    (row, *_) = rows()["Service"]
     pieces = list(encode("n1", 0.0, {"Service": [row] * 1000}))
     assert len(pieces) == 7
     assert len(decode(b"".join(pieces), KINDS).rows["Service"]) == 1000
