@@ -85,10 +85,12 @@ def trees() -> dict[Path, ast.Module]:
 def classes() -> dict[str, list[ast.ClassDef]]:
     """Return the product's classes by name, which several may share."""
     found = defaultdict(list)
-    for tree in trees().values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                found[node.name].append(node)
+    bodies = [tree.body for tree in trees().values()]
+    while bodies:
+        for statement in bodies.pop():
+            if isinstance(statement, ast.ClassDef):
+                found[statement.name].append(statement)
+            bodies.append(getattr(statement, "body", []))
     return dict(found)
 
 

@@ -125,9 +125,19 @@ def test_a_wrapped_phrase_is_found(text: str) -> None:
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
     """Yield the matches: the number of the first line, and the whole lines."""
+    # A search for letters alone is several times as fast, and finds the pattern's matches as well.
+    if _without_boundaries(pattern).search(text) is None:
+        return
     for match in pattern.finditer(text):
         start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
         yield text.count("\n", 0, start) + 1, text[start : end if end >= 0 else len(text)]
+
+
+@cache
+def _without_boundaries(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    # Within a negative look-ahead a boundary less would be a match less.
+    assert not re.search(r"\(\?![^)]*\\b", pattern.pattern)
+    return re.compile(pattern.pattern.replace(r"\b", ""), pattern.flags)
 
 
 def test_a_docstring_has_a_noun_or_a_verb_of_its_own_at_its_beginning() -> None:
@@ -151,23 +161,22 @@ def test_a_variable_says_what_it_holds() -> None:
         for room in (*ROOMS, "bench", "deploy")
         for path in sorted((ROOT / room).rglob("*.py"))
         for tree in [ast.parse(path.read_text())]
-        for name in ("found", "one")
-        for line in _bindings(tree, name)
+        for name, line in _bindings(tree, frozenset({"found", "one"}))
     ]
     assert places == []
 
 
-def _bindings(tree: ast.AST, name: str) -> Iterator[int]:
-    """Yield the lines that bind a name; ``one`` beside ``other`` is a pair of equals."""
+def _bindings(tree: ast.AST, names: frozenset[str]) -> Iterator[tuple[str, int]]:
+    """Yield the lines that bind one of the names; ``one`` beside ``other`` is a pair of equals."""
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=bound, ctx=ast.Store()) if bound == name:
-                yield node.lineno
-            case ast.FunctionDef(name=bound) | ast.AsyncFunctionDef(name=bound) if bound == name:
-                yield node.lineno
-            case ast.MatchAs(name=bound) | ast.MatchStar(name=bound) if bound == name:
-                yield node.lineno
+            case ast.Name(id=bound, ctx=ast.Store()) if bound in names:
+                yield bound, node.lineno
+            case ast.FunctionDef(name=bound) | ast.AsyncFunctionDef(name=bound) if bound in names:
+                yield bound, node.lineno
+            case ast.MatchAs(name=str(bound)) | ast.MatchStar(name=str(bound)) if bound in names:
+                yield bound, node.lineno
             case ast.arguments():
-                names = [argument.arg for argument in (*node.posonlyargs, *node.args)]
-                if name in names and not {"one", "other"} <= set(names):
-                    yield next(a.lineno for a in node.args if a.arg == name)
+                arguments = {each.arg: each.lineno for each in (*node.posonlyargs, *node.args)}
+                if not {"one", "other"} <= arguments.keys():
+                    yield from ((name, arguments[name]) for name in names & arguments.keys())
