@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.table_tests import TABLE, files
+from tests.support.table_tests import FORMS, TABLE, files
 
 ROOT = Path(__file__).parents[1]
 ROOM = Path("tests/speaker")
@@ -19,8 +19,11 @@ def test_tests_of_the_table_of_its_users_and_of_the_users_users_run_once_more() 
     assert all((ROOT / path).is_file() for path in files())
 
 
-def test_no_other_test_has_a_table() -> None:
+def test_no_other_test_has_a_table_but_tests_of_both_forms() -> None:
     others = {p.relative_to(ROOT) for p in (ROOT / ROOM).rglob("test_*.py")} - {*files()}
+    both = {path for path in others if f"from {FORMS} import" in (ROOT / path).read_text()}
+    assert {path.parent for path in both} == {ROOM / "rib/prefix_table"}
+    others -= both
     names = sorted(".".join(path.with_suffix("").parts) for path in others)
     assert [name for name in names if name.startswith("tests.speaker.bfd.")]
     program = (
