@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
-# Tests run side by side, in two workers more than processors; PARALLEL= runs them one after another.
+# Tests run side by side, in three workers more than processors; PARALLEL= runs them one after another.
 PARALLEL ?= -n auto --dist loadgroup
 # Tests start a thousand programs, each of which would compile all of its modules.
 unexport PYTHONDONTWRITEBYTECODE

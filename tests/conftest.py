@@ -81,8 +81,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # there is none without pytest-xdist
 def pytest_xdist_auto_num_workers() -> int:
-    """Return the workers of ``-n auto``: two more than processors, as tests of programs mostly wait."""
-    return len(os.sched_getaffinity(0)) + 2
+    """Return the workers of ``-n auto``: three more than processors, as tests of programs wait."""
+    return len(os.sched_getaffinity(0)) + 3
 
 
 @pytest.fixture(scope="session", autouse=True)
