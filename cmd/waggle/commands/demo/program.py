@@ -129,10 +129,10 @@ class Demo:
     def read(self) -> Snapshot:
         """Read the sessions and routes of the router."""
         try:
-            peers = at_socket(self._socket, "router").get("/v1/peers", {})["items"]
-            routes = at_socket(self._socket, "router").get("/v1/routes", {"table": "received"})[
-                "items"
-            ]
+            router = at_socket(self._socket, "router")
+            # The routes first: with them the session has come up, also one that comes up meanwhile.
+            routes = router.get("/v1/routes", {"table": "received"})["items"]
+            peers = router.get("/v1/peers", {})["items"]
         except AgentError:
             self.render()
             return Snapshot(problems=self._problems)
