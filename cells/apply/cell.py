@@ -20,8 +20,8 @@ from cells.speaker.events import SpeakerEvents
 from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
+from reconcilers.apply.received_limits import ReceivedLimits
 from reconcilers.apply.route_sets import RouteSets
-from reconcilers.apply.to_speaker import ReceivedRoutes
 from reconcilers.tables import IntentTables
 from reconcilers.target import Reconciler, Runner
 from resources.tables import Tables
@@ -40,7 +40,7 @@ def make_peers(
     """Return the reconciler of peers."""
     keep = None if options.keep_received == "all" else options.keep_received
     enforced = options.enforce_first_as
-    received = ReceivedRoutes(keep, options.received_limit, enforce_first_as=enforced)
+    received = ReceivedLimits(keep, options.received_limit, enforce_first_as=enforced)
     return Peers(database, intent_tables, tables, speaker, received, bfd=bool(bfd))
 
 

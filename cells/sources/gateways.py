@@ -14,7 +14,7 @@ from typing import Final
 from cells.hive import Health
 from cells.hive.jobs import Jobs
 from resources.host import Gateway
-from resources.host.kernel_routes import default_gateways
+from resources.host.default_routes import default_gateways
 from resources.row_updates import replace_some
 from resources.tables import Tables
 from statedb import Database, Initializer

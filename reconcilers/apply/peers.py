@@ -8,7 +8,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from reconcilers.apply.passwords import Passwords
-from reconcilers.apply.to_speaker import ALL_RECEIVED_ROUTES, ReceivedRoutes, peer_config
+from reconcilers.apply.received_limits import NO_RECEIVED_LIMITS, ReceivedLimits
+from reconcilers.apply.to_speaker import peer_config
 from reconcilers.model import Instance, Peer
 from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import KEY, IntentTables
@@ -38,7 +39,7 @@ class Peers(SingleValue):
         intent: IntentTables,
         resources: Tables,
         speaker: SpeakerPort,
-        received: ReceivedRoutes = ALL_RECEIVED_ROUTES,
+        received: ReceivedLimits = NO_RECEIVED_LIMITS,
         *,
         bfd: bool = False,
     ) -> None:

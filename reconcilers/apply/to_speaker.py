@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import ipaddress
 from collections.abc import Callable
-from typing import Final, NamedTuple
 
 from reconcilers.apply.import_policy import accepted_prefixes, import_policy
+from reconcilers.apply.received_limits import NO_RECEIVED_LIMITS, ReceivedLimits
 from reconcilers.model import Attributes, Instance, PasswordRef, Peer
 from speaker.api import (
     GracefulRestart,
     InstanceConfig,
     InstanceImport,
-    MaximumPrefixes,
     PeerConfig,
     Policy,
     RouteAttributes,
@@ -27,7 +26,6 @@ from speaker.iana import Origin
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 GRACEFUL_SHUTDOWN = "65535:0"
-RESTART_AFTER_LIMIT_SECONDS: Final = 600
 LISTEN_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104  a BGP router listens on all its addresses
 
 
@@ -57,32 +55,11 @@ def _password(peer: Peer, password_of: Callable[[PasswordRef], bytes | None]) ->
     return None if peer.password is None else password_of(peer.password)
 
 
-class ReceivedRoutes(NamedTuple):
-    """Limits against the routes that peers send, whatever the dialect."""
-
-    keep: int | None = None
-    """Paths that are kept of a peer from which nothing is imported; None keeps all."""
-    limit: int = 0
-    """Prefixes of a family beyond which a session is ended; 0 is no limit."""
-    enforce_first_as: bool = True
-    """Whether the AS path of an eBGP peer's routes has to begin with its AS (RFC 4271 section 6.3)."""
-
-    def limits(self) -> tuple[MaximumPrefixes, ...]:
-        """Return these limits of received routes, converted to the speaker's for a peer."""
-        if not self.limit:
-            return ()
-        return (MaximumPrefixes(self.limit, restart_after=RESTART_AFTER_LIMIT_SECONDS),)
-
-
-ALL_RECEIVED_ROUTES: Final = ReceivedRoutes()
-"""All are kept, whatever their number."""
-
-
 def peer_config(
     peer: Peer,
     local_asn: int,
     password_of: Callable[[PasswordRef], bytes | None],
-    received: ReceivedRoutes = ALL_RECEIVED_ROUTES,
+    received: ReceivedLimits = NO_RECEIVED_LIMITS,
 ) -> PeerConfig:
     """Return a peer of the intent converted to the speaker's configuration; its instance has this AS.
 
@@ -123,7 +100,7 @@ def peer_config(
             else None
         ),
         families=peer.families,
-        maximum_prefixes=received.limits(),
+        maximum_prefixes=received.maximum_prefixes(),
         keep_received=received.keep,
         enforce_first_as=received.enforce_first_as,
         allowas_in_origin=peer.allowas_in_origin,

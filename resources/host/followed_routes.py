@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
-from resources.host.kernel_routes import (
+from resources.host.route_messages import (
     DELETE_ROUTE,
     HEADER,
     NEW_ROUTE,

@@ -27,9 +27,10 @@ from pyroute2.netlink.rtnl import (
     RTMGRP_LINK,
 )
 
+from resources.host.default_routes import drop_other_routes, main_default_routes
 from resources.host.followed_routes import FollowedRoute, FollowedRoutes, parse_route
-from resources.host.kernel_routes import MAIN_TABLE, drop_other_routes, main_default_routes
 from resources.host.network import DefaultRoute, Device, Host, Vrf
+from resources.host.route_messages import MAIN_TABLE
 from resources.host.route_monitor import RouteMonitor
 
 SETTLE_SECONDS: Final = 0.05

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from resources.host.followed_routes import FollowedRoute, FollowedRoutes, parse_route
-from resources.host.kernel_routes import (
+from resources.host.network import KernelRoute, KernelTable
+from resources.host.route_messages import (
     DELETE_ROUTE,
     HEADER,
     LARGEST_OCTET,
@@ -26,7 +27,6 @@ from resources.host.kernel_routes import (
     attach_filter,
     dump_routes,
 )
-from resources.host.network import KernelRoute, KernelTable
 from resources.host.route_monitor import RouteMonitor
 
 RESTS: Final = 4

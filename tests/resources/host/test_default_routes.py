@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from resources.host.kernel_routes import gateways_of
+from resources.host.default_routes import gateways_of
 
 GATEWAY, MULTIPATH, VIA, PRIORITY = 5, 9, 18, 6
 
