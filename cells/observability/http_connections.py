@@ -38,6 +38,7 @@ def _is_fault(record: logging.LogRecord) -> bool:
 server_log: Final = logging.getLogger("aiohttp.server")
 server_log.addFilter(_is_fault)
 
+_END_OF_HEAD: Final = b"\r\n\r\n"
 Direct = Callable[[bytes], bytes | None]
 Server = Callable[[], asyncio.Protocol | None]
 """Returns the protocol of one more connection; None while the server is imported."""
@@ -118,7 +119,7 @@ class Connections:
     def opened(self, connection: _Connection) -> bool:
         """Add a connection; False where there is no room for it."""
         if len(self._open) >= MAX_CONNECTIONS:
-            waiting = (item for item in self._open if not item.answering and not item.unread)
+            waiting = (item for item in self._open if not item.has_request())
             stalled = (item for item in self._open if item.is_stalled())
             ended = next(waiting, None) or next(stalled, None)
             if ended is None:
@@ -184,6 +185,10 @@ class _Connection(asyncio.Protocol):
             self._end_after(REQUEST_SECONDS)
         else:
             self.abort()
+
+    def has_request(self) -> bool:
+        """Return whether a request is complete, or its head while there is no server."""
+        return self.answering or _END_OF_HEAD in self.unread
 
     def answer(self) -> None:
         """Start with the limit for the answer."""

@@ -227,15 +227,18 @@ def test_a_request_that_the_server_fails_with_ends_its_connection_alone(
     assert not any(record.exc_info for record in caplog.records)
 
 
-def test_a_flood_does_not_end_what_waits_for_the_server() -> None:
+@pytest.mark.parametrize("parts", [b"", b"GET /"])
+def test_a_flood_does_not_end_what_waits_for_the_server(parts: bytes) -> None:
+    sent_by = dict.fromkeys(range(3), b"GET / HTTP/1.1\r\n\r\n")
+
     async def scenario() -> None:
         connections = Connections(direct, timed=False)
         transports = [Transport() for _ in range(MAX_CONNECTIONS + 10)]
         made: list[Any] = [connections.new(lambda: None) for _ in transports]
         for number, (connection, transport) in enumerate(zip(made, transports, strict=True)):
             connection.connection_made(transport)
-            if number < 3:
-                connection.data_received(b"other")
+            if sent := sent_by.get(number, parts):
+                connection.data_received(sent)
         ended = [number for number, item in enumerate(transports) if item.ended is not None]
         assert ended == [*range(3, 13)]
 
