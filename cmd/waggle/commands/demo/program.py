@@ -130,7 +130,7 @@ class Demo:
         """Read the sessions and routes of the router."""
         try:
             router = at_socket(self._socket, "router")
-            # The routes first: with them the session has come up, also one that comes up meanwhile.
+            # The routes first: a session comes up before them, also if it does so meanwhile.
             routes = router.get("/v1/routes", {"table": "received"})["items"]
             peers = router.get("/v1/peers", {})["items"]
         except AgentError:
