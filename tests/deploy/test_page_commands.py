@@ -170,20 +170,17 @@ def test_a_command_without_agent_and_cluster_succeeds(shell: Shell, command: Com
     assert shell.run(command.line) or writes_files
 
 
-@pytest.mark.program
-@pytest.mark.parametrize("command", AGENT, ids=lambda command: f"{command.page}: {command.line}")
-def test_a_command_of_a_running_agent_succeeds(shell: Shell, command: Command) -> None:
-    starts = command.line.startswith("waggle-agent")
-    dialect = "antrea" if command.page == "antrea.md" else "cilium"
-    own = f"waggle-agent --manifests examples/quickstart --node-name node-1 --enable-cell {dialect}"
-    if dialect == "antrea":
-        own = "waggle-agent --manifests examples/antrea --node-name node-1 --enable-cell antrea"
-    line = command.line if starts else own
-    if "--page-certificate" in line:
-        (shell.folder / "page-token").write_text("a token of the test\n")
-        shell.run(CERTIFICATE)
-        # What the page adds to the configuration of any agent, on a port that is free.
-        line = f"{own} {line.removeprefix('waggle-agent ')}".replace("0.0.0.0:8443", "127.0.0.1:0")
+def own_agent(page: str) -> str:
+    """Return the command of the agent that the commands of a page ask."""
+    dialect, manifests = ("antrea", "antrea") if page == "antrea.md" else ("cilium", "quickstart")
+    return (
+        f"waggle-agent --manifests examples/{manifests} --node-name node-1 --enable-cell {dialect}"
+    )
+
+
+@contextlib.contextmanager
+def running(shell: Shell, line: str) -> Iterator[Daemon]:
+    """Run the agent of a command line."""
     agent = Daemon(
         "agent",
         ["bash", "-c", f"cd {shell.folder} && exec {line}"],
@@ -192,21 +189,52 @@ def test_a_command_of_a_running_agent_succeeds(shell: Shell, command: Command) -
     )
     agent.start()
     try:
-        if starts:
-            eventually(lambda: shell.run("waggle peers -o json"), context=agent.tail)
-        else:
-            there = command.line.replace(
+        yield agent
+    finally:
+        agent.stop()
+
+
+def starts_an_agent(command: Command) -> bool:
+    return command.line.startswith("waggle-agent")
+
+
+@pytest.mark.program
+@pytest.mark.parametrize(
+    "command",
+    [command for command in AGENT if starts_an_agent(command)],
+    ids=lambda command: f"{command.page}: {command.line}",
+)
+def test_a_command_starts_an_agent(shell: Shell, command: Command) -> None:
+    line = command.line
+    if "--page-certificate" in line:
+        (shell.folder / "page-token").write_text("a token of the test\n")
+        shell.run(CERTIFICATE)
+        # What the page adds to the configuration of any agent, on a port that is free.
+        line = f"{own_agent(command.page)} {line.removeprefix('waggle-agent ')}"
+        line = line.replace("0.0.0.0:8443", "127.0.0.1:0")
+    with running(shell, line) as agent:
+        eventually(lambda: shell.run("waggle peers -o json"), context=agent.tail)
+
+
+OWN_AGENTS = sorted({own_agent(command.page) for command in AGENT if not starts_an_agent(command)})
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("own", OWN_AGENTS)
+def test_the_commands_of_a_running_agent_succeed(shell: Shell, own: str) -> None:
+    asked = [c for c in AGENT if not starts_an_agent(c) and own_agent(c.page) == own]
+    with running(shell, own) as agent:
+        for command in asked:
+            line = command.line.replace(
                 "/run/waggle/agent.sock", shell.environment["WAGGLE_API_SOCKET"]
             )
             # A status of 1: there is no router, to which its session could be up.
-            statuses = [1] if "waggle status" in there else []
+            statuses = [1] if "waggle status" in line else []
 
-            def answered() -> None:
-                assert "ready      yes" in shell.run(there, *statuses) or not statuses
+            def answered(line: str = line, statuses: list[int] = statuses) -> None:
+                assert "ready      yes" in shell.run(line, *statuses) or not statuses
 
             eventually(answered, context=agent.tail)
-    finally:
-        agent.stop()
 
 
 @pytest.mark.program
