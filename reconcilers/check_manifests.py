@@ -26,17 +26,17 @@ from reconcilers.compile_manifests import (
 )
 from reconcilers.dialect import Dialect
 from reconcilers.intent.rejections import by_node
+from reconcilers.intent_tables import Json
 from reconcilers.model import ObjectRef, ref_to
-from reconcilers.tables import Json
 from resources.core import Node, NodeAddress, NodeStatus
 from resources.core import kinds as core
 from resources.errors import FieldError
 from resources.kind import Kind
 from resources.manifests.load import Loaded, load
 from resources.meta import ObjectKey, ObjectMeta
-from resources.remaining_errors import unrelated
 from resources.source import Replace
 from resources.tables import Tables
+from resources.without_wrong_fields import unrelated
 from statedb import Database
 
 UNNAMED_NODE: Final = "node"

@@ -15,12 +15,12 @@ from reconcilers.intent.explain import Explainer
 from reconcilers.intent.missing_bfd import WITHOUT_BFD
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.render import document
+from reconcilers.intent_tables import IntentTables, Json, problem_item
 from reconcilers.kernel.offline import kernel_document
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.operator import InProcessOperator, Planner
 from reconcilers.plan import NodeState, node_state
-from reconcilers.tables import IntentTables, Json, problem_item
 from resources.core import kinds as core
 from resources.enumeration import enumerate_some
 from resources.errors import ObjectName

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from reconcilers.dialect_entry import DialectEntry
-from reconcilers.tables import KEY
+from reconcilers.intent_tables import KEY
 from resources.row_updates import replace_all
 from statedb import Database, Index, Table
 

@@ -16,9 +16,8 @@ import msgspec
 
 from resources.crds.schema_markers import Definition
 from resources.errors import FieldError, InvalidObject, ObjectName, as_written, first_errors
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import METADATA_FIELDS, ObjectKey, Resource
-from resources.remaining_errors import unrelated, without_fields
 from resources.schema import (
     did_you_mean,
     structural_errors,
@@ -27,6 +26,7 @@ from resources.schema import (
     without_nulls,
 )
 from resources.secret_value import decode_field
+from resources.without_wrong_fields import unrelated, without_fields
 from statedb import Index
 
 T = TypeVar("T", bound=Resource)

@@ -22,7 +22,7 @@ from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
 from reconcilers.apply.received_limits import ReceivedLimits
 from reconcilers.apply.route_sets import RouteSets
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from reconcilers.target import Reconciler, Runner
 from resources.tables import Tables
 from speaker.api import SpeakerPort

@@ -14,7 +14,7 @@ from cells.observability.exposition import Collected
 from cells.observability.metrics import Metrics
 from cells.state.node import ThisNode
 from reconcilers.dialect import CompatMetrics, Dialect, MetricsContext, Session, extended
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from resources.tables import Tables
 from speaker.api import PeerStatus, SpeakerPort
 from statedb import Database

@@ -19,8 +19,8 @@ from cells.speaker.events import SpeakerEvents
 from cells.state.state_files import Format, KeptValue, LogLines, StateDirectory
 from reconcilers.intent.learned_limits import LearnedLimits
 from reconcilers.intent.peer_limits import WARNING_PERCENT
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import AdvertiseLimit, LearnedLimit
-from reconcilers.tables import IntentTables
 from speaker.api import Event, StateChanged
 from statedb import Database
 

@@ -17,8 +17,8 @@ from cells.hive import Group, Health, Readiness, Wiring
 from cells.hive.jobs import Jobs
 from cells.intent.configuration_gate import ConfigurationGate
 from cells.options import ReadinessOptions
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Peer
-from reconcilers.tables import IntentTables
 from resources.enumeration import enumerate_some
 from resources.source import Source
 from speaker.api import PeerStatus, SpeakerPort

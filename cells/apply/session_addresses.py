@@ -16,9 +16,9 @@ from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from cells.state.state_files import Format, KeptValue, LogLines, StateDirectory
 from reconcilers.intent.session_addresses import SessionAddresses
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import SessionAddress
 from reconcilers.prefixes import host_route
-from reconcilers.tables import IntentTables
 from speaker.api import ESTABLISHED, Event, StateChanged
 from statedb import Database
 

@@ -16,8 +16,8 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import NextHops
-from reconcilers.tables import IntentTables
 from speaker.api import PeerStatus, SpeakerPort
 from statedb import Database
 

@@ -19,8 +19,8 @@ from cells.intent.dialect_failures import DialectFailures
 from cells.speaker.sessions import Sessions
 from cells.state.node import ThisNode
 from reconcilers.dialect import Dialect, ObjectStatus
+from reconcilers.intent_tables import IntentTables
 from reconcilers.report.status_rows import StatusRows
-from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from statedb import Database, Table
 

@@ -17,7 +17,7 @@ from cells.sources.host import HostNeed
 from reconcilers.bfd.options import BfdOptions
 from reconcilers.bfd.process.process_messages import CODEC, Hello
 from reconcilers.bfd.reconciler import BfdSessions
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from reconcilers.target import Reconciler
 from resources.tables import Tables
 from statedb import Database

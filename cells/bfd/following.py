@@ -28,9 +28,9 @@ from reconcilers.bfd.process.process_messages import (
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.bfd.rows import NO_PROCESS, counters_row, process_row, session_row
 from reconcilers.bfd_session import BfdCounters, BfdSession
+from reconcilers.intent_tables import IntentTables
 from reconcilers.process.client import ProcessClient
 from reconcilers.round_span import round_span
-from reconcilers.tables import IntentTables
 from resources.row_updates import replace_all
 from speaker.api import ESTABLISHED, Event, PathDown, SpeakerPort, StateChanged
 from speaker.bfd.session_values import diagnostic_name

@@ -8,7 +8,7 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from statedb import Database
 
 LABELS: Final = ("instance", "peer", "peer_address")

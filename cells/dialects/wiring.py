@@ -28,7 +28,7 @@ from reconcilers.dialect import (
     ViewContext,
 )
 from reconcilers.dialect_entry import DialectEntry
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from resources.kind import Kind
 from resources.option_declarations import InvalidOption, Options
 from resources.tables import Tables

@@ -31,8 +31,8 @@ from cells.hive.rounds import in_slices
 from cells.hive.signal import Signal
 from cells.intent.cell import IntentLoop
 from cells.speaker.events import SpeakerEvents
+from reconcilers.intent_tables import IntentTables
 from reconcilers.sliced_work import Pieces, Slices
-from reconcilers.tables import IntentTables
 from resources.row_updates import primary_key
 from resources.tables import Tables
 from speaker.api import Event

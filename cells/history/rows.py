@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from cells.api.history import HistoryItem
 from cells.history.differences import differences
 from reconcilers.bfd_session import BfdSession
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Condition, Peer, Problem, ReconcileStatus, Route, UnsentRoutes
 from reconcilers.sliced_work import Slices
-from reconcilers.tables import IntentTables
 from resources.core.kinds import CONFIG_MAP, SECRET
 from resources.kind import Kind
 from resources.tables import Tables

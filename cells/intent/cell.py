@@ -40,9 +40,9 @@ from reconcilers.intent.host_needs import HostDemand
 from reconcilers.intent.missing_bfd import WITHOUT_BFD
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import unrestricted
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Problem
 from reconcilers.sliced_work import Slices
-from reconcilers.tables import IntentTables
 from resources.core.kinds import CONFIG_MAP
 from resources.enumeration import first_of
 from resources.source import SourceProblem

@@ -17,7 +17,7 @@ from cells.intent.cell import IntentLoop
 from cells.sources.resources import MassWithdrawHold
 from cells.state.claims import ClaimStore
 from reconcilers.intent.usable import reason_unusable
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from resources.tables import Tables
 from statedb import Database
 

@@ -34,12 +34,12 @@ from cells.sources.host import HostNeed
 from cells.sources.kernel_routes import OwnProtocol
 from cells.sources.resources import ApplyTraceLinks
 from reconcilers.dialect import Dialect
+from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.options import Fib, FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.kernel.writer.protocol_messages import Goodbye
 from reconcilers.model import Instance
-from reconcilers.tables import IntentTables
 from reconcilers.target import Reconciler
 from resources.enumeration import counted
 from statedb import Database

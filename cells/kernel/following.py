@@ -16,12 +16,12 @@ from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
+from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.deferral import Deferral
 from reconcilers.kernel.next_hop_metrics import Metrics
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.round_span import round_span
-from reconcilers.tables import IntentTables
 from resources.enumeration import counted
 from resources.streams import guarded
 from resources.tables import Tables

@@ -8,8 +8,8 @@ from typing import Final
 
 from cells.api.resource import ApiResource
 from cells.intent.installing_dialects import InstallingDialects
+from reconcilers.intent_tables import IntentTables, Json
 from reconcilers.kernel.options import FibOptions
-from reconcilers.tables import IntentTables, Json
 from resources.tables import Tables
 from statedb import Database
 

@@ -9,12 +9,12 @@ from typing import Final
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
+from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.state_rows import next_hop_rows, settings_row, table_rows
 from reconcilers.kernel_state import KernelNextHops
 from reconcilers.sliced_work import Slices
-from reconcilers.tables import IntentTables
 from resources.row_updates import replace_all, replace_some
 from statedb import Database
 

@@ -11,8 +11,8 @@ from cells.intent.cell import IntentStep
 from cells.intent.installing_dialects import InstallingDialects, installing
 from cells.sources.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
+from reconcilers.intent_tables import IntentTables
 from reconcilers.operator import InProcessOperator, Planner
-from reconcilers.tables import IntentTables
 from statedb import Database
 
 

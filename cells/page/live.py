@@ -19,7 +19,7 @@ from cells.history.log import HistoryLog
 from cells.hive import HealthTree
 from cells.hive.signal import Signal
 from cells.speaker.sessions import Sessions
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from statedb import Database
 
 LEAST_SECONDS: Final = 1.0

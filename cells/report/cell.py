@@ -31,10 +31,10 @@ from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from cells.state.node import ThisNode
 from reconcilers.dialect import Dialect, ObjectStatus
+from reconcilers.intent_tables import IntentTables
 from reconcilers.report.events import EventCorrelator
 from reconcilers.report.occurrences import Occurrences
 from reconcilers.report.statuses import Statuses
-from reconcilers.tables import IntentTables
 from reconcilers.target import Outcome, Runner
 from reconcilers.target.fleet import WriteSpread
 from resources.streams import guarded

@@ -28,11 +28,11 @@ from cells.sources.api_server import Kubernetes
 from cells.speaker.sessions import Sessions
 from cells.state.node import ThisNode
 from reconcilers.dialect import Dialect, NodeObjectKind, WrittenObjects, extended
+from reconcilers.intent_tables import IntentTables
 from reconcilers.report.node_objects.compute_rows import NodeObjectRows
 from reconcilers.report.node_objects.objects import ReportedNodeObjects
 from reconcilers.report.node_objects.place import Place, owners
 from reconcilers.report.node_objects.stored import JsonObject
-from reconcilers.tables import IntentTables
 from reconcilers.target import Outcome, ReconcilerReport, Runner
 from reconcilers.target.reconciler import ObjectKey
 from resources.kubernetes import Writer

@@ -8,7 +8,7 @@ from cells.api.model import BfdItem
 from cells.intent.cell import IntentLoop
 from cells.serve.bfd import bfd_items
 from cells.state.node import ThisNode
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from statedb import Database
 
 NO_PROFILE: Final = "no peer has BFD settings"

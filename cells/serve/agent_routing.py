@@ -18,7 +18,7 @@ from cells.serve.peer_names import PeerNames
 from cells.serve.received import Decisions
 from cells.serve.routing import Chosen, SpeakerRouting
 from cells.state.node import ThisNode
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from speaker.api import PeerStatus, RouteView, SpeakerPort
 from speaker.nlri import Family, prefix_to_wire
 from statedb import Database, Snapshot

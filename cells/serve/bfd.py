@@ -10,7 +10,7 @@ from cells.api.model import BfdIntervalsItem, BfdItem
 from cells.api.resource import ApiResource
 from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
 from reconcilers.intent.peer_names import chosen_peer
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from statedb import Database
 
 MICROSECONDS: Final = 1_000_000

@@ -16,8 +16,8 @@ from cells.state.node import ThisNode
 from reconcilers.bfd_session import UNKNOWN, UP
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import NothingFoundError, parse_target
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import RouteExplanation
-from reconcilers.tables import IntentTables
 from speaker.api import PeerStatus, SpeakerPort, UnknownName
 from speaker.nlri import Family, prefix_to_wire
 from statedb import Database

@@ -8,7 +8,7 @@ from cells.api.resource import UnavailableError
 from cells.intent.cell import IntentLoop
 from cells.state.node import ThisNode
 from reconcilers.apply.passwords import Passwords
-from reconcilers.tables import IntentTables, Json
+from reconcilers.intent_tables import IntentTables, Json
 from resources.tables import Tables
 from statedb import Database
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from cells.api.model import problem_text
 from reconcilers.intent.render import problems
-from reconcilers.tables import IntentTables, problem_item
+from reconcilers.intent_tables import IntentTables, problem_item
 from resources.tables import Tables
 from statedb import Database
 

@@ -13,7 +13,7 @@ from cells.api.model import PasswordItem
 from cells.api.resource import ApiAction, BadRequestError, UnavailableError
 from cells.state.node import ThisNode
 from reconcilers.apply.passwords import Passwords
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from resources.tables import Tables
 from statedb import Database
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cells.api.resource import NotFoundError
 from cells.serve.routing import Chosen
 from reconcilers.intent.peer_names import chosen_peer, named_by_objects
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from statedb import Database
 
 

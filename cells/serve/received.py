@@ -13,8 +13,8 @@ from cells.serve.peer_names import PeerNames
 from cells.serve.routing import selected_families
 from cells.state.node import ThisNode
 from reconcilers.apply.received_verdict import NOT_ALLOWED, ReceivedDecision, decide, translated
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Peer
-from reconcilers.tables import IntentTables
 from speaker.api import (
     PeerStatus,
     PolicyDecision,

@@ -21,8 +21,8 @@ from cells.serve.routing import SpeakerRouting
 from cells.state.node import ThisNode
 from reconcilers.dialect import ObjectStatus
 from reconcilers.intent.render import problems
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Condition
-from reconcilers.tables import IntentTables
 from reconcilers.unused_objects import UnusedObjects
 from resources.tables import Tables
 from speaker.server import PREFIX_TABLE_FORM

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from resources.core import Node
 from resources.kind import Kind
-from resources.labels import LabelSelector, LabelSelectorRequirement
+from resources.label_selectors import LabelSelector, LabelSelectorRequirement
 from resources.meta import ObjectMeta
 
 Selectors: TypeAlias = Sequence[LabelSelector]

@@ -14,8 +14,8 @@ import msgspec
 
 from reconcilers.antrea.route_sets import ROUTE_TYPES, route_sets
 from reconcilers.dialect import ApiPath, RefusedError, ViewContext
+from reconcilers.intent_tables import KEY
 from reconcilers.model import Instance, ObjectRef, Peer, Route
-from reconcilers.tables import KEY
 from resources.antrea import BGPPolicy
 from resources.antrea.kinds import BGP_POLICY
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text

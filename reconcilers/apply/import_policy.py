@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Peer
 from reconcilers.model import PrefixRule as IntentRule
 from reconcilers.sliced_work import Slices, at_once
-from reconcilers.tables import IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
 from speaker.api import Import, Match, PeerConfig, Policy, PrefixRule, SpeakerPort, Term

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from reconcilers.apply.to_speaker import instance_config
+from reconcilers.intent_tables import IntentTables
 from reconcilers.sliced_work import Slices, at_once
-from reconcilers.tables import IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
 from speaker.api import InstanceConfig, SpeakerPort

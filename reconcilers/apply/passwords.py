@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from reconcilers.intent_tables import BY_PASSWORD, IntentTables
 from reconcilers.model import FieldRef, PasswordRef, Peer, SecretRef
-from reconcilers.tables import BY_PASSWORD, IntentTables
 from resources.field_path import value_at
 from resources.passwords import password_octets
 from resources.secret_value import SecretValue

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from reconcilers.apply.passwords import Passwords
 from reconcilers.apply.received_limits import NO_RECEIVED_LIMITS, ReceivedLimits
 from reconcilers.apply.to_speaker import peer_config
+from reconcilers.intent_tables import KEY, IntentTables
 from reconcilers.model import Instance, Peer
 from reconcilers.sliced_work import Slices, at_once
-from reconcilers.tables import KEY, IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
 from resources.tables import Tables

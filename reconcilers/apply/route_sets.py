@@ -12,8 +12,8 @@ from itertools import islice
 from typing import TypeAlias
 
 from reconcilers.apply.to_speaker import route_attributes
+from reconcilers.intent_tables import BY_ROUTE_SET, KEY, IntentTables
 from reconcilers.sliced_work import Slices
-from reconcilers.tables import BY_ROUTE_SET, KEY, IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts, Reconciler, State
 from speaker.api import RouteAttributes, SpeakerPort
 from speaker.nlri import Family, prefix_to_text

@@ -29,9 +29,9 @@ from reconcilers.bfd.process.process_messages import (
     Wanted,
 )
 from reconcilers.bfd.wanted_session import shared_settings, wanted_session
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Peer
 from reconcilers.sliced_work import Slices, at_once
-from reconcilers.tables import IntentTables
 from reconcilers.target.reconciler import Description, NotNow, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
 from resources.host import Host

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from resources.core import Service
 from resources.core.service import HEADLESS, LOAD_BALANCER
-from resources.labels import SelectorTextError, parse_selector
+from resources.label_selectors import SelectorTextError, parse_selector
 
 PROXY_NAME: Final = "service.kubernetes.io/service-proxy-name"
 """The label of Services that another proxy than the node's usual one serves."""

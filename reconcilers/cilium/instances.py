@@ -41,7 +41,7 @@ from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import PeerConfigSpec
 from resources.core import Node, Secret
 from resources.host.network import Host
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import ObjectMeta
 from speaker.nlri import Family
 

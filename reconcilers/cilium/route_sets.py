@@ -22,7 +22,7 @@ from resources.cilium.advertisement import (
     Advertisement,
     AdvertisementAttributes,
 )
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from speaker.nlri import IPV4_UNICAST, Family
 
 ADVERTISEMENT = "CiliumBGPAdvertisement"

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from reconcilers.dialect.extension import Extension
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Instance, ObjectRef, Peer
-from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from speaker.api import PeerStatus
 from statedb import Snapshot

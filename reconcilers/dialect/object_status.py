@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from reconcilers.dialect.extension import Extension
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import ObjectRef
-from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from speaker.api import InstanceStatus, PeerStatus
 from statedb import Snapshot

@@ -10,8 +10,8 @@ import msgspec
 
 from reconcilers.dialect.compilation import NodeContext
 from reconcilers.dialect.extension import Extension
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Peer
-from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.tables import Tables
 from speaker.api import PeerStatus

@@ -19,7 +19,7 @@ from reconcilers.prefixes import covers
 from reconcilers.redistribution import KERNEL_ROUTE
 from resources.enumeration import joined
 from resources.frrk8s.kinds import FRR_CONFIGURATION, node_selectors
-from resources.labels import nearest_mismatch
+from resources.label_selectors import nearest_mismatch
 from speaker.nlri import Family, covering_prefixes, prefix_to_text
 from statedb import Snapshot
 

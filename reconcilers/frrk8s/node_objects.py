@@ -25,7 +25,7 @@ from resources.frrk8s.status import (
     BGPSessionStateStatus,
     FRRNodeStateStatus,
 )
-from resources.labels import label_value
+from resources.label_selectors import label_value
 from speaker.api import ESTABLISHED, PeerStatus
 from statedb import Snapshot
 

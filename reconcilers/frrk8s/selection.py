@@ -12,7 +12,7 @@ from reconcilers.selected_objects import SelectedObjects
 from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION, SELECTOR
-from resources.labels import SelectorIndex
+from resources.label_selectors import SelectorIndex
 from resources.tables import Tables
 
 _KEY: Final = attrgetter("key")

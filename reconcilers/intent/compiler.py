@@ -35,10 +35,10 @@ from reconcilers.intent.service_addresses import AddressRules, AddressRulesTrack
 from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.intent.summary import Summary
 from reconcilers.intent.unsent_routes import unsent_problems
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Peer, PendingDialect, Problem
 from reconcilers.round_span import round_span
 from reconcilers.sliced_work import Pieces, Slices, finish
-from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.host.network import Host
 from resources.tables import Tables

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import ObjectRef
-from reconcilers.tables import IntentTables
 from resources.meta import OwnerReference
 from resources.tables import Tables
 from statedb import Snapshot

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, final
 from msgspec.structs import replace
 
 from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import ObjectRef, Peer, PrefixRule, Problem
 from reconcilers.sliced_work import Slices, sliced
-from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.tables import Tables
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family

@@ -33,9 +33,9 @@ from reconcilers.intent.service_addresses import (
     JudgedAddresses,
     embedded_ipv4,
 )
+from reconcilers.intent_tables import KEY, IntentTables
 from reconcilers.model import Contribution, ObjectRef, Problem
 from reconcilers.sliced_work import BATCH_PIECES, Pieces, Slices, changes_of
-from reconcilers.tables import KEY, IntentTables
 from speaker.nlri import IPV6_UNICAST, Family
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
 

@@ -27,9 +27,9 @@ from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
 from reconcilers.intent.nearest_selector import nearest_selector
 from reconcilers.intent.nearest_targets import nothing_found
 from reconcilers.intent.service_addresses import AddressRules, Rejection
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import covers
-from reconcilers.tables import IntentTables
 from resources.enumeration import counted, joined
 from resources.kind import Kind, NodeSelectors
 from resources.tables import Tables

@@ -13,8 +13,8 @@ from typing import Final
 
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import configured_limit
+from reconcilers.intent_tables import KEY, IntentTables
 from reconcilers.model import LearnedLimit
-from reconcilers.tables import KEY, IntentTables
 from resources.row_updates import replace_some
 from speaker.api import ESTABLISHED, PeerPrefixLimit, StateChanged
 from speaker.nlri import Family

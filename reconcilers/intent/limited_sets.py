@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from reconcilers.intent.first_by_rank import FirstByRank, Rank
+from reconcilers.intent_tables import KEY, IntentTables
 from reconcilers.model import ObjectRef, Route
 from reconcilers.sliced_work import Pieces, Slices
-from reconcilers.tables import KEY, IntentTables
 from speaker.nlri import Family
 from statedb import WriteTxn
 

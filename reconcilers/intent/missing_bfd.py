@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Problem
-from reconcilers.tables import IntentTables
 from statedb import Snapshot, WriteTxn
 
 WITHOUT_BFD: Final = "this agent runs without BFD (--bfd)"

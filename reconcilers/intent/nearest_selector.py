@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from reconcilers.model import ObjectRef, ref_to
 from resources.kind import Kind, NodeSelectors
-from resources.labels import nearest_mismatch
+from resources.label_selectors import nearest_mismatch
 from resources.tables import Tables
 from statedb import Snapshot
 

@@ -21,9 +21,9 @@ from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import PeerLimits
 from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.vrfs import vrf_problems
+from reconcilers.intent_tables import OF_DIALECTS, IntentTables, RowKind, marked
 from reconcilers.model import Peer, PendingDialect, Problem
 from reconcilers.sliced_work import Pieces, Slices
-from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind, marked
 from resources.core import Node
 from resources.tables import Tables
 from statedb import Snapshot, WriteTxn

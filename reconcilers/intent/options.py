@@ -154,7 +154,7 @@ class IntentOptions(Options, frozen=True):
         """Check taints, prefixes and the limits of peers. Raises `InvalidOption`."""
         if self.drain_taints != DRAIN_TAINTS:
             # Not imported for --help.
-            from resources.labels import is_key
+            from resources.label_selectors import is_key
 
             for text in self.drain_taints:
                 if is_key(text):

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from reconcilers.intent.limited_sets import LimitedSets, Limits, SetToLimit, Use, limited_name
 from reconcilers.intent.options import IntentOptions
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import AdvertiseLimit, LearnedLimit, ObjectRef, Peer, Problem
 from reconcilers.sliced_work import Pieces, Slices
-from reconcilers.tables import IntentTables
 from resources.enumeration import counted, enumerate_some
 from resources.row_updates import replace_all
 from speaker.nlri import Family, prefix_to_text

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from reconcilers.intent_tables import KEY, IntentTables, Json
 from reconcilers.model import (
     Attributes,
     Instance,
@@ -15,7 +16,6 @@ from reconcilers.model import (
     PrefixRule,
     Route,
 )
-from reconcilers.tables import KEY, IntentTables, Json
 from resources.tables import Tables
 from speaker.api import BfdProfile, Confederation
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text, prefix_to_wire

@@ -8,9 +8,9 @@ from typing import Final
 
 from reconcilers.apply.to_speaker import route_attributes
 from reconcilers.dialect import Dialect, JoinConflictError
+from reconcilers.intent_tables import BY_OBJECT, IntentTables, object_id
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, Problem, Route
 from reconcilers.sliced_work import Pieces, Slices
-from reconcilers.tables import BY_OBJECT, IntentTables, object_id
 from speaker.api import InvalidConfig
 from speaker.nlri import (
     Family,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconcilers.intent.service_addresses import martian
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import SessionAddress
 from reconcilers.prefixes import host_route
-from reconcilers.tables import IntentTables
 from statedb import Database
 
 

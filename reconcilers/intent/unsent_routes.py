@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Problem, UnsentRoutes
-from reconcilers.tables import IntentTables
 from resources.row_updates import replace_all
 from speaker.api import PeerStatus
 from statedb import Database, Snapshot, WriteTxn

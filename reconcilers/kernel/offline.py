@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from reconcilers.apply.received_verdict import translated
+from reconcilers.intent_tables import Json
 from reconcilers.kernel.default_route import default_route_names
 from reconcilers.kernel.forwarding import ForwardingRules
 from reconcilers.kernel.next_hops import is_of_host
@@ -21,7 +22,6 @@ from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.kernel.routing import DEFAULT_VRF, Hop, HostRouting
 from reconcilers.kernel.wanted import InstanceRoutes
 from reconcilers.model import Instance, Peer, Route
-from reconcilers.tables import Json
 from resources.host import Host
 from speaker.api import NOT_ACCEPTED, Multipath
 from speaker.api.best_paths import BestPath

@@ -30,6 +30,7 @@ from opentelemetry import trace
 from reactivex import Observable
 from reactivex.subject import Subject
 
+from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.default_route import default_route_names
 from reconcilers.kernel.installed import InstalledRoutes
 from reconcilers.kernel.next_hop_metrics import Metrics
@@ -45,7 +46,6 @@ from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.protocol_messages import IPV6, Resolved, RouteTable, Settings
 from reconcilers.model import Instance, NextHops, ObjectRef, Route
 from reconcilers.sliced_work import Slices
-from reconcilers.tables import IntentTables
 from reconcilers.target.comparison import difference
 from reconcilers.target.reconciler import (
     Description,

@@ -12,7 +12,7 @@ from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.model import ObjectRef, ref_to
 from resources.core.kinds import BY_SERVICE, SERVICE
 from resources.core.service import INGRESS, LOAD_BALANCER
-from resources.labels import Mismatch, nearest_mismatch
+from resources.label_selectors import Mismatch, nearest_mismatch
 from resources.metallb.kinds import BGP_ADVERTISEMENT, IP_ADDRESS_POOL, node_selectors
 from resources.tables import Tables
 from speaker.nlri import Family

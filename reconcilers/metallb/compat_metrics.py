@@ -17,8 +17,8 @@ from reconcilers.dialect import (
     Session,
 )
 from reconcilers.frrk8s.compat_metrics import bfd_metrics, client_metrics, session_metrics
+from reconcilers.intent_tables import BY_OBJECT, object_id
 from reconcilers.model import ref_to
-from reconcilers.tables import BY_OBJECT, object_id
 from resources.core.kinds import SERVICE
 from resources.metallb.kinds import BGP_ADVERTISEMENT, BGP_PEER
 

@@ -25,7 +25,7 @@ from resources.metallb.kinds import (
     BGP_PEER,
 )
 from resources.metallb.objects import MetalLBObject
-from resources.remaining_errors import unrelated
+from resources.without_wrong_fields import unrelated
 
 PIECES_OF_STEP: Final = 10
 """Pieces of a slice that one step of the search for conflicts counts for."""

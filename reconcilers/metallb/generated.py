@@ -18,10 +18,10 @@ from reconcilers.dialect import NodeContext, Rendering
 from reconcilers.dialect.join import united
 from reconcilers.frrk8s.one_object import SECRETS_NAMESPACE
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
+from reconcilers.intent_tables import BY_OBJECT, KEY, IntentTables, object_id
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.translation import neighbor_of, profile_of
 from reconcilers.model import Attributes, Contribution, ObjectRef, Route
-from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
 from resources.empty_parts import without_empty
 from resources.frrk8s.frrconfiguration import BgpConfig, FRRConfigurationSpec, Router
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -33,7 +33,7 @@ from resources.frrk8s.neighbor import (
     Neighbor,
     SecretReference,
 )
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.metallb.bgppeer import BGPPeer, vrf_of
 from resources.metallb.kinds import BGP_ADVERTISEMENT, BGP_PEER, SERVICE_BGP_STATUS
 from resources.metallb.status import NAMESPACE_LABEL, NODE_LABEL, SERVICE_LABEL

@@ -13,7 +13,7 @@ from reconcilers.metallb.generated import peers_of_service
 from reconcilers.model import ObjectRef
 from resources.core.kinds import SERVICE
 from resources.enumeration import joined
-from resources.labels import label_value
+from resources.label_selectors import label_value
 from resources.metallb import kinds as metallb
 from resources.metallb.status import (
     COMPONENT_LABEL,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import final
 
 from reconcilers.bit_sets import chosen
-from resources.labels import LabelSelector, LabelSelectorRequirement
+from resources.label_selectors import LabelSelector, LabelSelectorRequirement
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.ipaddresspool import IPAddressPool
 

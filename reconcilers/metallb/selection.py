@@ -9,7 +9,7 @@ from reconcilers.metallb.objects import Objects
 from reconcilers.of_tables import OfTables
 from reconcilers.selected_objects import SelectedObjects
 from resources.kind import Kind
-from resources.labels import LabelSelector, SelectorIndex
+from resources.label_selectors import LabelSelector, SelectorIndex
 from resources.metallb import kinds
 from resources.tables import Tables
 from statedb import Snapshot

@@ -15,7 +15,7 @@ from reconcilers.prefixes import host_route
 from resources.core import EndpointSlice, Service
 from resources.core.service import LOAD_BALANCER
 from resources.kind import Kind
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import ObjectKey
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.ipaddresspool import IPAddressPool

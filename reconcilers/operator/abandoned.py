@@ -13,7 +13,7 @@ from reconcilers.dialect import Dialect, NodeObjectKind, WrittenObjects, extende
 from reconcilers.dialect.node_object import NODE
 from reconcilers.operator.agent_objects import AgentObject, AgentObjectClient
 from resources.kubernetes import StatusError
-from resources.labels import label_value
+from resources.label_selectors import label_value
 
 UNREADABLE = (403, 404)
 """HTTP statuses of a kind that may not be listed, or does not exist."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from reconcilers.intent_tables import OF_CLUSTER, IntentTables
 from reconcilers.operator.planner import Planner
 from reconcilers.sliced_work import Slices, finish
-from reconcilers.tables import OF_CLUSTER, IntentTables
 from statedb import Database, Revisions, Table
 
 

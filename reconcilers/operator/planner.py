@@ -18,10 +18,10 @@ from reconcilers.dialect import (
     operate,
     operated_tables,
 )
+from reconcilers.intent_tables import OF_CLUSTER, marked
 from reconcilers.model import Condition, Delete, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
 from reconcilers.sliced_work import Slices
-from reconcilers.tables import OF_CLUSTER, marked
 from statedb import Database, Snapshot, Table
 
 

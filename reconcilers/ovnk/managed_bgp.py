@@ -24,7 +24,7 @@ from resources.frrk8s.frrconfiguration import (
     Router,
 )
 from resources.frrk8s.neighbor import Neighbor
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import ObjectMeta
 from resources.ovnk.kinds import ROUTE_ADVERTISEMENTS
 from resources.ovnk.managed_fields import ManagedMeta

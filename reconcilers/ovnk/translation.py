@@ -40,7 +40,7 @@ from resources.frrk8s.neighbor import (
     PrefixSelector,
     Receive,
 )
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.ovnk import node_annotations
 from resources.ovnk.node_annotations import PrimaryAddresses
 from resources.ovnk.routeadvertisements import AUTO

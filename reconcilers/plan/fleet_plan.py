@@ -10,9 +10,9 @@ from typing import Final, NamedTuple, Self
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.intent_tables import Json
 from reconcilers.plan.changes import ENDS_SESSION, NodePlan
 from reconcilers.plan.node_state import NodeState, ProblemState
-from reconcilers.tables import Json
 from resources.enumeration import counted, enumerate_nodes
 
 _INDEX: Final = re.compile(r"\[\d+\]")

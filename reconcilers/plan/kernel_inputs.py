@@ -13,12 +13,12 @@ from typing import Any, Final, Self
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.intent_tables import Json
 from reconcilers.kernel.offline import kernel_document
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.received_file import ReceivedRoute, ReceivedRoutes
 from reconcilers.model import Attributes, Instance, Peer, Route
 from reconcilers.plan.node_state import NodeState
-from reconcilers.tables import Json
 from resources.host import Host
 from speaker.nlri import prefix_to_wire
 

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeGuard, TypeVar
 
 import msgspec
 
+from reconcilers.intent_tables import Json
 from reconcilers.plan.changes import (
     FieldChange,
     InstanceChange,
@@ -18,7 +19,6 @@ from reconcilers.plan.changes import (
     SessionEffect,
 )
 from reconcilers.plan.node_state import NodeState, PeerState
-from reconcilers.tables import Json
 from resources.json_names import json_name
 from speaker.api import InstanceConfig, PeerConfig, Secret
 from speaker.engine.effect_of_change import Effect, effect_of, is_same_router

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from reconcilers.apply.to_speaker import instance_config, peer_config
 from reconcilers.intent.render import route_items
+from reconcilers.intent_tables import IntentTables, Json
 from reconcilers.model import PasswordRef
-from reconcilers.tables import IntentTables, Json
 from resources.tables import Tables
 from speaker.api import InstanceConfig, InvalidConfig, PeerConfig
 from statedb import Snapshot

@@ -14,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.intent.render import route_item
+from reconcilers.intent_tables import KEY, IntentTables, Json
 from reconcilers.plan.node_state import NodeState, PeerState, ProblemState
-from reconcilers.tables import KEY, IntentTables, Json
 from speaker.api import InstanceConfig, PeerConfig, Secret
 from statedb import Snapshot
 

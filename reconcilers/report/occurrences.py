@@ -15,9 +15,9 @@ from reconcilers import overdue
 from reconcilers.bfd_session import UNKNOWN, BfdSession
 from reconcilers.dialect import Dialect, ReportedStatuses, extended
 from reconcilers.intent import drain
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.report.events import Occurrence, Regarding
-from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE
 from resources.tables import Tables
 from speaker.api import ESTABLISHED, Event, InstanceStatus, PeerStatus, StateChanged

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from reconcilers.dialect import Dialect, ObjectStatus, ReportContext, ReportedStatuses, extended
-from reconcilers.tables import KEY, IntentTables, object_id
+from reconcilers.intent_tables import KEY, IntentTables, object_id
 from resources.row_updates import replace_all
 from speaker.api import InstanceStatus, PeerStatus
 from statedb import Database, Index, Table

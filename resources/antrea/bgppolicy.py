@@ -17,7 +17,7 @@ from resources.crds.patterns import ADDRESS
 from resources.crds.schema_markers import Rule, doc
 from resources.errors import FieldError
 from resources.json_names import json_name
-from resources.labels import LabelSelector, strict_selector_errors
+from resources.label_selectors import LabelSelector, strict_selector_errors
 from resources.meta import Resource, Struct
 
 MAX_RELEASED_ASN: Final = 65535

@@ -13,7 +13,7 @@ from resources.cilium.field_rules import LocalPreference, Name
 from resources.crds.patterns import LARGE_COMMUNITY, STANDARD_COMMUNITY
 from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc, known_values
 from resources.errors import FieldError
-from resources.labels import LabelSelector, selector_errors
+from resources.label_selectors import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
 
 ADDRESS_TYPES: Final = ("LoadBalancerIP", "ClusterIP", "ExternalIP")

@@ -13,7 +13,7 @@ from resources.cilium.field_rules import AnyAsn, Asn, ListenPort, Name, duplicat
 from resources.crds.patterns import PEER_ADDRESS
 from resources.crds.schema_markers import ATOMIC_MAP, NAMED_LIST, Rule, doc, known_values
 from resources.errors import FieldError
-from resources.labels import LabelSelector, selector_errors
+from resources.label_selectors import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
 
 DEFAULT_GATEWAY: Final = "DefaultGateway"

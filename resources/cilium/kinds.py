@@ -25,7 +25,7 @@ from resources.cilium import (
     peering_policy_errors,
 )
 from resources.kind import NAMED_AFTER_NODE, Kind, KindFamily
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 
 _VERSIONS: Final = ("v2", "v2alpha1")
 

@@ -12,7 +12,7 @@ from resources.cilium.field_rules import ConnectRetryTime, Port
 from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc, known_values
 from resources.empty_fields import empty_is_absent
 from resources.errors import FieldError
-from resources.labels import LabelSelector, selector_errors
+from resources.label_selectors import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
 
 _BfdInterval = Meta(ge=10, le=60000)

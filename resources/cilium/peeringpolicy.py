@@ -22,7 +22,7 @@ from resources.crds.patterns import HOST_PREFIX
 from resources.crds.schema_markers import ATOMIC_MAP, SchemaPart, doc
 from resources.empty_fields import empty_is_absent
 from resources.errors import FieldError
-from resources.labels import LabelSelector, selector_errors
+from resources.label_selectors import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
 
 _BY_ASN: SchemaPart = {

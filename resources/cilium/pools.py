@@ -13,7 +13,7 @@ import msgspec
 from resources.addresses import canonical_address
 from resources.decimal_numbers import decimal_number
 from resources.errors import FieldError, shortened
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import Resource, Struct
 
 

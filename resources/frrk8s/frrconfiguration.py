@@ -12,7 +12,7 @@ from resources.errors import FieldError
 from resources.frrk8s.evpn import Evpn
 from resources.frrk8s.limits import Milliseconds
 from resources.frrk8s.neighbor import Neighbor
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import Resource, Struct
 
 

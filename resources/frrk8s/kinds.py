@@ -16,7 +16,7 @@ from resources.frrk8s.frrconfiguration import (
 from resources.frrk8s.frrk8sconfiguration import FRRK8sConfiguration
 from resources.frrk8s.status import BGPSessionState, FRRNodeState
 from resources.kind import DEFAULT_NAMESPACE, Kind, KindFamily, selecting_nodes
-from resources.labels import LabelSelector, strict_selector_errors
+from resources.label_selectors import LabelSelector, strict_selector_errors
 from resources.meta import ObjectMeta
 from resources.schema import structural_errors, without_nulls
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from resources.crds.schema_markers import Rule, doc
 from resources.errors import FieldError
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import Struct
 from resources.metallb.field_rules import selectors_errors, twice_errors
 from resources.metallb.objects import MetalLBObject

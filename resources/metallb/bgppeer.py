@@ -18,7 +18,7 @@ from resources.crds.schema_markers import ATOMIC_MAP, SchemaPart, doc
 from resources.durations import NANOSECONDS, duration_errors, parse_duration
 from resources.empty_fields import empty_is_absent
 from resources.errors import FieldError
-from resources.labels import LabelSelector, LabelSelectorRequirement
+from resources.label_selectors import LabelSelector, LabelSelectorRequirement
 from resources.meta import Resource, Struct
 from resources.metallb.field_rules import (
     AnyAsn,

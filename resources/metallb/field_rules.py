@@ -10,7 +10,11 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from resources.errors import FieldError, shortened
-from resources.labels import LabelSelector, LabelSelectorRequirement, strict_selector_errors
+from resources.label_selectors import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    strict_selector_errors,
+)
 from resources.meta import METADATA_FIELDS, Struct
 from resources.schema import shape_of
 

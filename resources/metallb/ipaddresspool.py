@@ -13,7 +13,7 @@ from resources.addresses import canonical_address
 from resources.crds.schema_markers import doc
 from resources.decimal_numbers import decimal_number
 from resources.errors import FieldError, shortened
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import Struct
 from resources.metallb.field_rules import selectors_errors, twice_errors
 from resources.metallb.objects import MetalLBObject

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from resources.kind import Kind, KindFamily, selecting_nodes
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.metallb import definitions
 from resources.metallb.bfdprofile import BFDProfile, BFDProfileSpec, profile_errors
 from resources.metallb.bgpadvertisement import (

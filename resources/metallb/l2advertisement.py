@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from resources.crds.schema_markers import doc
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import Resource, Struct
 
 

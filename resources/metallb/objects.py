@@ -14,12 +14,12 @@ import msgspec
 from msgspec.structs import replace
 
 from resources.errors import FieldError
-from resources.labels import LabelSelector, strict_selector_errors
+from resources.label_selectors import LabelSelector, strict_selector_errors
 from resources.meta import ObjectMeta, Resource, Struct
 from resources.metallb.field_rules import misplaced_errors
-from resources.remaining_errors import unrelated, without_fields
 from resources.schema import structural_errors, without_nulls
 from resources.secret_value import decode_field
+from resources.without_wrong_fields import unrelated, without_fields
 
 _MAX_TEXT = 256
 """Characters of a text that is kept of an object that is otherwise not read."""

@@ -9,7 +9,7 @@ import msgspec
 
 from resources.crds.schema_markers import doc
 from resources.errors import FieldError
-from resources.labels import LabelSelector, strict_selector_errors
+from resources.label_selectors import LabelSelector, strict_selector_errors
 from resources.meta import Resource, Struct
 
 

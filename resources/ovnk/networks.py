@@ -15,7 +15,7 @@ from msgspec import Meta
 from resources.addresses import address_errors, prefix_errors
 from resources.crds.schema_markers import Rule, SchemaPart, doc
 from resources.errors import FieldError
-from resources.labels import LabelSelector, strict_selector_errors
+from resources.label_selectors import LabelSelector, strict_selector_errors
 from resources.meta import Resource, Struct
 from resources.metav1 import ConditionsStatus
 from resources.ovnk.evpn import NetworkEvpn, evpn_errors

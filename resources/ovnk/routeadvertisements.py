@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from resources.crds.schema_markers import ATOMIC_LIST, Rule, SchemaPart, doc
 from resources.errors import FieldError
-from resources.labels import LabelSelector, strict_selector_errors
+from resources.label_selectors import LabelSelector, strict_selector_errors
 from resources.meta import Resource, Struct
 from resources.metav1 import Conditions
 from resources.ovnk.managed_fields import ManagedMeta

@@ -19,8 +19,8 @@ from cells.hive.show import dot, views
 from cells.intent.cell import IntentLoop
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Route
-from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from statedb import Database
 from tests.cells.stand_in_speaker import StandInSpeaker

@@ -22,10 +22,10 @@ from cells.intent.cell import IntentLoop
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.apply.instances import Instances
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import SessionAddress
 from reconcilers.report.status_rows import StatusRows
 from reconcilers.sliced_work import Slices
-from reconcilers.tables import IntentTables
 from reconcilers.target import Description, Reconciler, RoundSummary, Runner
 from reconcilers.target.reconciler import ObjectKey, Parts
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort, StateChanged

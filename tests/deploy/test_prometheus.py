@@ -32,8 +32,8 @@ from cells.kernel.metrics import KernelMetrics
 from cells.observability.http import HttpServer
 from deploy.alerts import ALERTS, rules
 from deploy.grafana.generate import Choice, choices, queries
+from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.writer.protocol_messages import Cause, Change, Changed, Reason, Routes
-from reconcilers.tables import IntentTables
 from speaker.api import InstanceConfig, MaximumPrefixes, PeerConfig, SpeakerPort
 from speaker.server import Speaker
 from statedb import Table

@@ -16,11 +16,11 @@ from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Dialect
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.intent.compiler import IntentCompiler
+from reconcilers.intent_tables import IntentTables
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.model import Problem
 from reconcilers.operator import InProcessOperator, Planner
 from reconcilers.ovnk.dialect import OvnkDialect
-from reconcilers.tables import IntentTables
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.row_updates import replace_all
 from resources.tables import Tables

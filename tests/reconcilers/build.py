@@ -13,8 +13,8 @@ from reconcilers.intent.arbitrate import Owners
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
 from reconcilers.intent.summary import Summary
+from reconcilers.intent_tables import IntentTables
 from reconcilers.operator import InProcessOperator, Planner
-from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.tables import Tables
 from statedb import Database

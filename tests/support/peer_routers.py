@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from speaker.api import PeerConfig
 from statedb import Snapshot
 from tests.speaker.network import EXTENDED_NEXT_HOP, Host, Network

@@ -9,7 +9,7 @@ from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
 from reconcilers.apply.route_sets import RouteSets
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from reconcilers.target import Runner
 from reconcilers.target.reconciler import Reconciler
 from resources.tables import Tables

@@ -21,10 +21,10 @@ from reconcilers.compile_manifests import CompiledManifests, kinds_of, unknown_n
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.intent.peer_names import chosen_peer, named_by_objects
+from reconcilers.intent_tables import Json
 from reconcilers.model import Peer
 from reconcilers.plan import NodeState, PeerState
 from reconcilers.plan_manifests import node_names
-from reconcilers.tables import Json
 from resources.core.kinds import NODE
 from resources.enumeration import counted
 from resources.manifests.load import Loaded

@@ -35,7 +35,7 @@ from resources.cilium import CiliumBGPPeeringPolicy, CiliumLoadBalancerIPPool
 from resources.cilium.advertisement import AdvertisementAttributes
 from resources.cilium.peeringpolicy import Neighbor, PathAttributes, VirtualRouter
 from resources.core import Node, Secret
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from speaker.nlri import Family, prefix_to_wire
 
 

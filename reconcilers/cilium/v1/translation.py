@@ -41,7 +41,7 @@ from resources.cilium.peerconfig import PeerConfigSpec, PeerFamily, Timers, Tran
 from resources.cilium.peeringpolicy import Neighbor, PathAttributes, VirtualRouter
 from resources.core import Node
 from resources.empty_parts import without_empty
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import ObjectMeta, Resource
 
 MAX_INSTANCES = 16

@@ -30,9 +30,9 @@ from reconcilers.intent.service_addresses.cluster_networks import (
     united,
 )
 from reconcilers.intent.service_addresses.grants import Grants
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Peer, Problem
 from reconcilers.sliced_work import Pieces, Slices, changes_of
-from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.core.configmap import ConfigMap
 from resources.core.kinds import CONFIG_MAP, NAMESPACE, SERVICE_CIDR

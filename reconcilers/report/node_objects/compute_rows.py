@@ -22,9 +22,9 @@ from reconcilers.dialect import (
     extended,
 )
 from reconcilers.dialect.node_object import RunningInstance, key_of
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import ObjectRef, Peer, Route
 from reconcilers.sliced_work import Slices
-from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from speaker.nlri import Family
 from statedb import Change, Database, Snapshot, Table

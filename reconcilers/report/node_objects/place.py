@@ -9,7 +9,7 @@ import msgspec
 from reconcilers.dialect import NodeObjectKind
 from reconcilers.report.node_objects.stored import JsonObject
 from resources.core.node import Node
-from resources.labels import label_value
+from resources.label_selectors import label_value
 
 
 class Pod(msgspec.Struct, frozen=True):

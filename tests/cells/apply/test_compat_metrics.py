@@ -13,8 +13,8 @@ from cells.apply.compat_metrics import CompatCollector
 from cells.hive import Group, Health
 from cells.observability.collector_guard import CollectorGuard
 from reconcilers.dialect import CompatMetric, CompatMetrics, Dialect, MetricsContext
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Instance, Peer
-from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database
 

@@ -14,8 +14,8 @@ from cells.apply.peer_limits import FILE, FORMAT, PeerLimitReport
 from cells.hive.hive import Hive
 from cells.speaker.events import SpeakerEvents
 from reconcilers.intent import learned_limits
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import AdvertiseLimit, LearnedLimit
-from reconcilers.tables import IntentTables
 from speaker.api import PeerPrefixLimit, SpeakerPort, StateChanged
 from speaker.nlri import IPV4_UNICAST
 from statedb import Database

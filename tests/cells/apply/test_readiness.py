@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from cells.apply.readiness import GATE, NAMED_PEERS, SOURCE_GATE, _names, without_initial_table
 from cells.hive import Level, load
 from cells.hive.hive import Hive
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Peer
-from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.server import Speaker
@@ -123,8 +123,8 @@ async def ready_with_a_router(hive: Hive, port: int) -> None:
             PeerConfig(name="agent", address="127.0.0.1", peer_asn=65001, passive=True),
         )
         await until(lambda: hive.readiness.ready)
-        (status,) = router.peers()
-        assert status.established
+        # The agent is ready once all is sent, which the router has then to read.
+        await until(lambda: router.peers()[0].established)
         await until(lambda: next(f.received for f in router.peers()[0].families) == 1)
 
 

@@ -24,7 +24,7 @@ from cells.sources.resources import MassWithdrawHold
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.intent.render import problems
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from resources.manifests.source import ManifestsSource
 from resources.source import Source
 from resources.tables import Tables

@@ -31,8 +31,8 @@ from reconcilers.bfd.process.process_messages import (
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.bfd.rows import NO_PROCESS
 from reconcilers.bfd_session import UNKNOWN, UP, BfdSession
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Instance, ObjectRef, Peer
-from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from speaker.api import BfdProfile, PathDown, StateChanged
 from speaker.bfd.session_values import Diagnostic, SessionKey, State

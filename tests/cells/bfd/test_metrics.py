@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from cells.bfd.metrics import BfdMetrics
 from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from statedb import Database
 
 UP = BfdSession(

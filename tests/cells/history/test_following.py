@@ -16,8 +16,8 @@ from cells.history.events import entry_of
 from cells.history.following import BURST, BUSY_SECONDS, Commits, HistoryFollower
 from cells.history.log import HistoryLog
 from cells.history.rows import recorded_tables
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, ReconcileStatus, Route
-from reconcilers.tables import IntentTables
 from resources.core import Secret, Service
 from resources.meta import ObjectMeta
 from resources.secret_value import SecretValue

@@ -10,6 +10,7 @@ import pytest
 from cells.api.history import HistoryItem
 from cells.history.rows import MOST_CAUSES, Recorded, recorded_tables
 from reconcilers.bfd_session import BfdSession
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import (
     Attributes,
     Condition,
@@ -24,7 +25,6 @@ from reconcilers.model import (
     UnsentRoutes,
 )
 from reconcilers.sliced_work import finish
-from reconcilers.tables import IntentTables
 from resources.core import Service
 from resources.meta import ObjectMeta, OwnerReference
 from resources.row_updates import primary_key

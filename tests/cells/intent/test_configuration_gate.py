@@ -13,7 +13,7 @@ from cells.hive import Level, load
 from cells.hive.hive import Hive
 from cells.intent.cell import IntentLoop
 from cells.intent.configuration_gate import GATE
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from statedb import Database
 from tests.cmd.lab import NODE, configuration, service
 from tests.support.ports import free_port

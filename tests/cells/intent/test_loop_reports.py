@@ -12,8 +12,8 @@ from cells.hive import HealthTree
 from cells.intent import cell
 from cells.intent.cell import IntentLoop
 from reconcilers.intent import drain
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import ObjectRef, PendingDialect, Problem
-from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE
 from resources.row_updates import replace_all
 from resources.tables import Tables

@@ -14,11 +14,11 @@ import pytest
 
 from cells.hive import Health
 from cells.hive.child_process import stay_connected
+from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.model import Instance, InstanceImport
-from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from resources.host import Host
 from resources.host.kinds import NODE_NETWORK

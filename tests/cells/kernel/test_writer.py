@@ -23,11 +23,11 @@ from cells.kernel.cell import (
     make_kernel_routes,
 )
 from cells.sources.resources import ApplyTraceLinks
+from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.answers import Answers
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.kernel.writer.protocol_messages import Goodbye
-from reconcilers.tables import IntentTables
 from statedb import Database
 from tests.support import looptime
 from tests.support.looptime import run

@@ -19,8 +19,8 @@ from cells.history.log import HistoryLog
 from cells.hive import HealthTree
 from cells.page.live import BUSY_SECONDS, LEAST_SECONDS, MOST_SECONDS, LiveItem, live_stream
 from reconcilers.bfd_session import BfdSession
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Attributes, Problem, Route
-from reconcilers.tables import IntentTables
 from speaker.nlri import prefix_to_wire
 from statedb import Database, Index
 from tests.support.looptime import run

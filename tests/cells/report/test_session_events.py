@@ -18,8 +18,8 @@ from cells.report import cell
 from cells.report.cell import Report
 from cells.speaker.events import SpeakerEvents
 from reconcilers.dialect import ReportedStatuses
+from reconcilers.intent_tables import IntentTables
 from reconcilers.report.events import EventWrite
-from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from speaker.api import ESTABLISHED, InstanceStatus, ListenChanged, StateChanged
 from statedb import Database

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from cells.serve.ages import RouteAges
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Attributes, Route
-from reconcilers.tables import IntentTables
 from speaker.nlri import IPV4_UNICAST
 from statedb import Database
 

@@ -11,7 +11,7 @@ from cells.serve.agent_bfd import NO_PROFILE, AgentBfd
 from cells.serve.bfd import bfd_item
 from cells.state.node import ThisNode
 from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from statedb import Database, Table
 
 

@@ -16,8 +16,8 @@ from cells.hive import load
 from cells.hive.hive import Hive
 from cells.state.claims import FILE, decode, encode
 from reconcilers.intent.arbitrate import Claim
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Problem
-from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from statedb import Database
 from tests.cmd.lab import NODE, configuration

@@ -8,7 +8,7 @@ import pytest
 
 from cells.api.client import at_socket
 from deploy.generate import MANIFESTS, NAMESPACE
-from resources.labels import label_value
+from resources.label_selectors import label_value
 from tests.cmd.lab import NODE
 from tests.deploy.rbac.cluster_with_accounts import (
     CILIUM,

@@ -19,7 +19,7 @@ from reconcilers.model import Problem, ref_to
 from resources.core.kinds import NODE
 from resources.crds.schema_markers import Definition
 from resources.kind import Kind, selecting_nodes
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.meta import Resource, Struct
 from statedb import Snapshot
 

@@ -13,7 +13,7 @@ from reconcilers.admission.hypothetical_nodes import (
     hypothetical_label_sets,
     selects,
 )
-from resources.labels import LabelSelector, LabelSelectorRequirement
+from resources.label_selectors import LabelSelector, LabelSelectorRequirement
 
 KEYS, VALUES = ("rack", "zone"), ("a", "b")
 NODES = [

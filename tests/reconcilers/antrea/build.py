@@ -12,7 +12,7 @@ from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.render import document
 from reconcilers.intent.summary import Summary
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from resources.tables import Tables
 from statedb import Database
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Attributes, Instance, Peer, Route
-from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.row_updates import replace_all
 from resources.tables import Tables

@@ -12,13 +12,13 @@ from reconcilers.bfd.process.process_messages import (
     Statuses,
 )
 from reconcilers.bfd.reconciler import KEPT_SECONDS, BfdSessions
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import (
     Instance,
     ObjectRef,
     Peer,
     PendingDialect,
 )
-from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from resources.tables import Tables
 from speaker.api import BfdProfile

@@ -14,9 +14,9 @@ from reconcilers.cilium.node_errors import (
 )
 from reconcilers.conditions import with_times
 from reconcilers.dialect import ObjectStatus
+from reconcilers.intent_tables import object_id
 from reconcilers.model import ObjectRef, Problem, ReconcileStatus
 from reconcilers.report.status_rows import StatusRows
-from reconcilers.tables import object_id
 from resources.cilium.status import NodeConfigStatus
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from speaker.api import FamilyStatus, InstanceStatus, PeerStatus

@@ -20,9 +20,9 @@ from cells.operator.kubernetes import read_of_cluster
 from deploy import rbac
 from reconcilers import dialect as api
 from reconcilers.compile_manifests import kinds_of
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator import InProcessOperator, Planner
-from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE, SECRET, SERVICE
 from resources.kind import Kind
 from resources.option_declarations import Options, setting

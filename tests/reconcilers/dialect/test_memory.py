@@ -19,9 +19,9 @@ import pytest
 from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent
 from reconcilers.intent.dialect_intents import DialectIntents
+from reconcilers.intent_tables import IntentTables
 from reconcilers.operator import Planner
 from reconcilers.sliced_work import finish
-from reconcilers.tables import IntentTables
 from resources.errors import ResourceError
 from resources.option_declarations import Options
 from resources.tables import Tables

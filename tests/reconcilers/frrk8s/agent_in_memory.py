@@ -15,8 +15,8 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
 from reconcilers.intent.summary import Summary
+from reconcilers.intent_tables import IntentTables
 from reconcilers.metallb.dialect import MetalLBDialect
-from reconcilers.tables import IntentTables
 from resources.kind import Kinds
 from resources.option_declarations import Options
 from resources.tables import Tables

@@ -97,7 +97,7 @@ def test_rows_that_are_as_they_were_are_not_compared_with_the_table_again(
         replaced.append(table.name)
         return replace_all(txn, table, rows)
 
-    monkeypatch.setattr("reconcilers.tables.replace_all", counted)
+    monkeypatch.setattr("reconcilers.intent_tables.replace_all", counted)
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerAddress="192.0.2.77")]))
     cluster.run()
     assert "peers" in replaced

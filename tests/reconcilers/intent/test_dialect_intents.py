@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from reconcilers.dialect import Feeding, NodeContext, NodeIntent
 from reconcilers.intent.dialect_intents import DialectIntents
+from reconcilers.intent_tables import IntentTables
 from reconcilers.sliced_work import finish
-from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database, Revisions, Snapshot
 from tests.dialects.beacon.dialect import BeaconDialect

@@ -23,10 +23,10 @@ from reconcilers.dialect import (
     RouteSource,
 )
 from reconcilers.intent.compiler import IntentCompiler
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Attributes, Contribution, Instance, ObjectRef, Origin, Peer
 from reconcilers.operator import Planner
 from reconcilers.sliced_work import finish
-from reconcilers.tables import IntentTables
 from resources.core.kinds import NAMESPACE
 from resources.kind import Kind
 from resources.tables import Tables

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from reconcilers.dialect import HostNeeds
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.host_needs import HostDemand
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from resources.core.kinds import NODE as NODE_KIND
 from resources.core.kinds import SERVICE
 from resources.kind import Kind

@@ -6,8 +6,8 @@ import pytest
 
 from reconcilers.intent.learned_limits import LIFTED_AFTER_SECONDS, LearnedLimits, limits_of
 from reconcilers.intent.options import IntentOptions
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import LearnedLimit, Peer
-from reconcilers.tables import IntentTables
 from speaker.api import PeerPrefixLimit, StateChanged
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from statedb import Database

@@ -8,9 +8,9 @@ from reconcilers.dialect import NodeContext, NodeIntent
 from reconcilers.intent.node_configuration import NodeConfiguration, Written
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import PeerLimits
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Instance, ObjectRef, Peer, PendingDialect, Problem
 from reconcilers.sliced_work import Pieces, finish
-from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database
 

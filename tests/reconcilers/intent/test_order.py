@@ -20,8 +20,8 @@ from reconcilers.compile_manifests import OfflineSettings, kinds_of
 from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
+from reconcilers.intent_tables import IntentTables
 from reconcilers.operator import InProcessOperator, Planner
-from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.manifests.load import load
 from resources.meta import Resource

@@ -9,9 +9,9 @@ import pytest
 
 from reconcilers.intent.explain import parse_target
 from reconcilers.intent.session_addresses import SessionAddresses
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import SessionAddress
 from reconcilers.sliced_work import finish
-from reconcilers.tables import IntentTables
 from statedb import Database
 from tests.reconcilers.antrea import build as antrea
 from tests.reconcilers.build import (

@@ -15,13 +15,13 @@ from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
 from reconcilers.intent.summary import Summary
+from reconcilers.intent_tables import IntentTables
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.findings import findings
 from reconcilers.metallb.options import MetalLBOptions
 from reconcilers.model import ref_to
 from reconcilers.sliced_work import Pieces, finish
-from reconcilers.tables import IntentTables
 from resources.core import Secret
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kinds

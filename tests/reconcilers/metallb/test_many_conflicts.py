@@ -16,6 +16,7 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.in_effect import PIECES_OF_REASON, InEffect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions, Frrk8sOptions
 from reconcilers.intent.compiler import IntentCompiler
+from reconcilers.intent_tables import IntentTables
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.metallb.findings import PIECES_OF_STEP, finding_slices, findings
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
@@ -23,7 +24,6 @@ from reconcilers.metallb.route_sets import node_rules, peer_rules
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator.planner import Planner
 from reconcilers.sliced_work import SLICE_PIECES, Pieces, Slices, finish
-from reconcilers.tables import IntentTables
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.kind import Kinds
 from resources.metallb import kinds

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconcilers.metallb.pool_selection import PoolSelection
-from resources.labels import LabelSelector, LabelSelectorRequirement
+from resources.label_selectors import LabelSelector, LabelSelectorRequirement
 from resources.metallb import kinds
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.ipaddresspool import IPAddressPool

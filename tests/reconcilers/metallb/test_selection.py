@@ -9,7 +9,7 @@ import pytest
 from reconcilers.compile_manifests import kinds_of
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.metallb.selection import ObjectSelection, ObjectSelections
-from resources.labels import LabelSelector
+from resources.label_selectors import LabelSelector
 from resources.tables import Tables
 from statedb import Database
 from tests.reconcilers.metallb.objects import advertisement, peer, pool

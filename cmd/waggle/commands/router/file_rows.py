@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from reconcilers.intent_tables import IntentTables
 from reconcilers.model import Instance, Peer, PrefixRule
-from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from speaker.api import PeerConfig, Policy
 from statedb import Database

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cells.hive import Level
 from cells.hive.hive import Hive
 from reconcilers.intent import dialect_readings
-from reconcilers.tables import IntentTables
+from reconcilers.intent_tables import IntentTables
 from resources.core.kinds import SECRET
 from resources.kind import Kind
 from speaker.nlri import prefix_to_text

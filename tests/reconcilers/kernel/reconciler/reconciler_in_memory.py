@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.writer.protocol_messages import (
@@ -15,7 +16,6 @@ from reconcilers.kernel.writer.protocol_messages import (
     TrackedAddress,
 )
 from reconcilers.model import Instance
-from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from resources.host import Host
 from speaker.api import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.labels import (
+from resources.label_selectors import (
     LabelSelector,
     LabelSelectorRequirement,
     SelectorIndex,

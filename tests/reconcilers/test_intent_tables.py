@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconcilers.dialect import ClusterIntent, NodeIntent
+from reconcilers.intent_tables import KINDS, OF_CLUSTER, OF_DIALECTS, IntentTables, RowKind, marked
 from reconcilers.model import Condition, Instance, ObjectRef, Problem
-from reconcilers.tables import KINDS, OF_CLUSTER, OF_DIALECTS, IntentTables, RowKind, marked
 from statedb import Database
 
 NODE = ObjectRef("Node", "", "n1")
