@@ -21,7 +21,7 @@ from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
 from reconcilers.report.statuses import WRITE_INTERVAL_SECONDS, Statuses
 from reconcilers.target import Outcome, Runner
-from reconcilers.target.fleet import WriteSpread, count_interval
+from reconcilers.target.write_spread import WriteSpread, count_interval
 from resources.cilium.kinds import NODE_CONFIG
 from resources.cilium.status import InstanceStatus, NodeConfigStatus, PeerStatus, RouteCount
 from resources.kind import Kinds

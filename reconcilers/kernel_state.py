@@ -1,7 +1,7 @@
 """The kernel's tables and next hops as the agent sees them, and how routes are installed.
 
 They are rows of StateDB, which statuses read. Routes are no rows: there may be as many as the Internet
-has (`reconcilers.kernel.wanted`).
+has (`reconcilers.kernel.instance_routes`).
 """
 
 from __future__ import annotations

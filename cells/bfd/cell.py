@@ -16,7 +16,7 @@ from cells.observability.metrics import MetricsCollector
 from cells.sources.host import HostNeed
 from reconcilers.bfd.options import BfdOptions
 from reconcilers.bfd.process.process_messages import CODEC, Hello
-from reconcilers.bfd.reconciler import BfdSessions
+from reconcilers.bfd.reconciler import BfdReconciler
 from reconcilers.intent_tables import IntentTables
 from reconcilers.target import Reconciler
 from resources.tables import Tables
@@ -33,9 +33,9 @@ def make_client() -> BfdClient:
 
 def make_sessions(
     database: Database, intent_tables: IntentTables, tables: Tables, client: BfdClient
-) -> BfdSessions:
+) -> BfdReconciler:
     """Return the reconciler."""
-    return BfdSessions(database, intent_tables, tables, client.send)
+    return BfdReconciler(database, intent_tables, tables, client.send)
 
 
 class BfdProcessJob:

@@ -25,7 +25,7 @@ from reconcilers.bfd.process.process_messages import (
     ProcessStatus,
     Statuses,
 )
-from reconcilers.bfd.reconciler import BfdSessions
+from reconcilers.bfd.reconciler import BfdReconciler
 from reconcilers.bfd.rows import NO_PROCESS, counters_row, process_row, session_row
 from reconcilers.bfd_session import BfdCounters, BfdSession
 from reconcilers.intent_tables import IntentTables
@@ -60,7 +60,7 @@ class BfdFollower:
         speaker: SpeakerPort,
         events: SpeakerEvents,
         client: BfdClient,
-        sessions: BfdSessions,
+        sessions: BfdReconciler,
         health: Health,
         jobs: Jobs,
         clock: Callable[[], float] = time.monotonic,

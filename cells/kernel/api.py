@@ -12,10 +12,10 @@ from cells.api.model import KernelHopItem, KernelRouteItem, OriginItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, Query
 from cells.kernel.reachability import ReachabilityCheck
 from cells.state.node import ThisNode
+from reconcilers.kernel.instance_routes import WantedRoute
 from reconcilers.kernel.reasons import Reason
-from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.reconciler import KernelReconciler
 from reconcilers.kernel.routing import Hop
-from reconcilers.kernel.wanted import WantedRoute
 from reconcilers.kernel.wanted_tables import FAMILIES
 from reconcilers.kernel.writer.protocol_messages import RouteTable
 from reconcilers.model import ObjectRef
@@ -29,7 +29,7 @@ STALE: Final = "Stale"
 """In the kernel from an earlier run, and announced by no peer yet."""
 
 
-def kernel_route_resource(node: ThisNode, kernel: KernelRoutes) -> ApiResource:
+def kernel_route_resource(node: ThisNode, kernel: KernelReconciler) -> ApiResource:
     """Return the list of routes, by table and family."""
 
     def read(query: Query) -> Iterator[Sequence[KernelRouteItem]]:
@@ -48,7 +48,7 @@ def kernel_route_resource(node: ThisNode, kernel: KernelRoutes) -> ApiResource:
     )
 
 
-def approve_action(node: ThisNode, kernel: KernelRoutes, check: ReachabilityCheck) -> ApiAction:
+def approve_action(node: ThisNode, kernel: KernelReconciler, check: ReachabilityCheck) -> ApiAction:
     """Return the action that installs routes which a check removed; its items are these."""
 
     async def approve(_: NoBody) -> list[KernelRouteItem]:
@@ -76,7 +76,7 @@ class _Selected:
 
     def __init__(
         self,
-        kernel: KernelRoutes,
+        kernel: KernelReconciler,
         node: str,
         family: str | None,
         prefixes: list[tuple[str, bytes]] | None,

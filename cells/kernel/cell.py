@@ -36,7 +36,7 @@ from cells.sources.resources import ApplyTraceLinks
 from reconcilers.dialect import Dialect
 from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.options import Fib, FibOptions
-from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.reconciler import KernelReconciler
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.kernel.writer.protocol_messages import Goodbye
 from reconcilers.model import Instance
@@ -70,13 +70,13 @@ def make_kernel_routes(
     installing: InstallingDialects,
     options: FibOptions,
     trace_links: ApplyTraceLinks,
-) -> KernelRoutes:
+) -> KernelReconciler:
     """Return the reconciler."""
 
     def installs(row: Instance) -> bool:
         return row.dialect in installing.dialects
 
-    return KernelRoutes(database, intent_tables, client, options, installs, causes=trace_links)
+    return KernelReconciler(database, intent_tables, client, options, installs, causes=trace_links)
 
 
 def make_own_protocol(options: FibOptions) -> OwnProtocol:
@@ -90,7 +90,7 @@ class WriterJob:
     def __init__(
         self,
         client: WriterClient,
-        kernel: KernelRoutes,
+        kernel: KernelReconciler,
         options: FibOptions,
         health: Health,
         jobs: Jobs,

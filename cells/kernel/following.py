@@ -20,7 +20,7 @@ from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.deferral import Deferral
 from reconcilers.kernel.next_hop_metrics import Metrics
 from reconcilers.kernel.options import FibOptions
-from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.reconciler import KernelReconciler
 from reconcilers.round_span import round_span
 from resources.enumeration import counted
 from resources.streams import guarded
@@ -55,7 +55,7 @@ class BestPathFollower:
         database: Database,
         intent_tables: IntentTables,
         speaker: SpeakerPort,
-        kernel: KernelRoutes,
+        kernel: KernelReconciler,
         options: FibOptions,
         health: Health,
         jobs: Jobs,
@@ -145,7 +145,7 @@ class HostFollower:
     """Passes on the interfaces, addresses and VRFs of the host."""
 
     def __init__(
-        self, database: Database, tables: Tables, kernel: KernelRoutes, jobs: Jobs
+        self, database: Database, tables: Tables, kernel: KernelReconciler, jobs: Jobs
     ) -> None:
         self._database = database
         self._table = tables.host
@@ -167,7 +167,7 @@ class NextHopFollower:
         database: Database,
         intent_tables: IntentTables,
         speaker: SpeakerPort,
-        kernel: KernelRoutes,
+        kernel: KernelReconciler,
         jobs: Jobs,
     ) -> None:
         self._database = database
@@ -204,7 +204,7 @@ class SessionFollower:
         self,
         speaker: SpeakerPort,
         events: SpeakerEvents,
-        kernel: KernelRoutes,
+        kernel: KernelReconciler,
         jobs: Jobs,
     ) -> None:
         self._speaker = speaker
@@ -251,7 +251,7 @@ class DeferralJob:
         database: Database,
         intent_tables: IntentTables,
         speaker: SpeakerPort,
-        kernel: KernelRoutes,
+        kernel: KernelReconciler,
         jobs: Jobs,
     ) -> None:
         self._database = database

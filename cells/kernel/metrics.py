@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.reconciler import KernelReconciler
 from reconcilers.kernel.wanted_tables import FAMILIES
 
 
 class KernelMetrics:
     """Collects the metrics of the routes in the kernel."""
 
-    def __init__(self, kernel: KernelRoutes) -> None:
+    def __init__(self, kernel: KernelReconciler) -> None:
         self._kernel = kernel
 
     def collect(self) -> Iterable[Metric]:

@@ -24,8 +24,8 @@ from cells.state.node import ThisNode
 from reconcilers.intent.service_addresses.cluster_networks import networks_of_tables
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reachability import Target, targets
-from reconcilers.kernel.reconciler import KernelRoutes
-from reconcilers.kernel.unchecked_routes import Batch, routes_of
+from reconcilers.kernel.reconciler import KernelReconciler
+from reconcilers.kernel.withheld_routes import Batch, routes_of
 from resources.core.kinds import CONFIG_MAP
 from resources.enumeration import counted, enumerate_objects
 from resources.tables import Tables
@@ -71,7 +71,7 @@ class ReachabilityCheck:
         self,
         database: Database,
         tables: Tables,
-        kernel: KernelRoutes,
+        kernel: KernelReconciler,
         kubernetes: Kubernetes | None,
         node: ThisNode,
         options: FibOptions,

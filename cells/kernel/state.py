@@ -11,7 +11,7 @@ from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.options import FibOptions
-from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.reconciler import KernelReconciler
 from reconcilers.kernel.state_rows import next_hop_rows, settings_row, table_rows
 from reconcilers.kernel_state import KernelNextHops
 from reconcilers.sliced_work import Slices
@@ -31,7 +31,7 @@ class KernelState:
         self,
         database: Database,
         intent_tables: IntentTables,
-        kernel: KernelRoutes,
+        kernel: KernelReconciler,
         options: FibOptions,
         jobs: Jobs,
     ) -> None:

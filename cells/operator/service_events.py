@@ -31,7 +31,7 @@ from reconcilers.report.service_events import (
     ServiceEvents,
     occurrences,
 )
-from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.write_spread import WriteSpread
 from resources.core import EndpointSlice, Service
 from resources.core.kinds import ENDPOINT_SLICE, SERVICE
 from resources.enumeration import first_of

@@ -36,7 +36,7 @@ from reconcilers.report.events import EventCorrelator
 from reconcilers.report.occurrences import Occurrences
 from reconcilers.report.statuses import Statuses
 from reconcilers.target import Outcome, Runner
-from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.write_spread import WriteSpread
 from resources.streams import guarded
 from resources.tables import Tables
 from speaker.api import Event, ListenChanged, SpeakerPort

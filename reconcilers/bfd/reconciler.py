@@ -44,7 +44,7 @@ _NO_HOST: Final = Host()
 
 
 @final
-class BfdSessions(SingleValue):
+class BfdReconciler(SingleValue):
     """Objects are ``(peer, local, device, hops)``, values `Settings`."""
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from reconcilers.kernel.wanted import DEFAULT_ROUTE
+from reconcilers.kernel.instance_routes import DEFAULT_ROUTE
 from reconcilers.model import Peer
 from speaker.api import BestPath
 from speaker.nlri import Family, prefix_to_text

@@ -13,6 +13,7 @@ from reconcilers.apply.received_verdict import translated
 from reconcilers.intent_tables import Json
 from reconcilers.kernel.default_route import default_route_names
 from reconcilers.kernel.forwarding import ForwardingRules
+from reconcilers.kernel.instance_routes import InstanceRoutes
 from reconcilers.kernel.next_hops import is_of_host
 from reconcilers.kernel.offline_speaker import OfflineSpeaker, ReceivedPath
 from reconcilers.kernel.options import FibOptions
@@ -20,7 +21,6 @@ from reconcilers.kernel.own_prefixes import OwnPrefixes
 from reconcilers.kernel.reasons import NotInstalled, Reason, shared_table
 from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.kernel.routing import DEFAULT_VRF, Hop, HostRouting
-from reconcilers.kernel.wanted import InstanceRoutes
 from reconcilers.model import Instance, Peer, Route
 from resources.host import Host
 from speaker.api import NOT_ACCEPTED, Multipath

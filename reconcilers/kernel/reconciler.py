@@ -33,15 +33,15 @@ from reactivex.subject import Subject
 from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.default_route import default_route_names
 from reconcilers.kernel.installed import InstalledRoutes
+from reconcilers.kernel.instance_routes import PENDING
 from reconcilers.kernel.next_hop_metrics import Metrics
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.resolution import Moves, moves_of_earlier_routes
 from reconcilers.kernel.resolved_next_hops import TrackedRouting
 from reconcilers.kernel.routing import DEFAULT_VRF
 from reconcilers.kernel.tracked_next_hops import TrackedNextHops
-from reconcilers.kernel.unchecked_routes import WithheldRoutes
-from reconcilers.kernel.wanted import PENDING
 from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTables
+from reconcilers.kernel.withheld_routes import WithheldRoutes
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.protocol_messages import IPV6, Resolved, RouteTable, Settings
 from reconcilers.model import Instance, NextHops, ObjectRef, Route
@@ -67,7 +67,7 @@ _KERNEL_FAMILIES: Final = {str(family): kind for kind, family in FAMILIES.items(
 
 
 @final
-class KernelRoutes(Reconciler):
+class KernelReconciler(Reconciler):
     """Objects are ``(table, family, metric)`` as text, parts prefixes, values `NextHopSet`."""
 
     def __init__(

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, TypeAlias, final
 
 from reconcilers.kernel.forwarding import ForwardingClass
-from reconcilers.kernel.wanted import InstanceRoutes
+from reconcilers.kernel.instance_routes import InstanceRoutes
 from speaker.nlri import Family
 
 LOOKED_AT: Final = 5000

@@ -11,8 +11,8 @@ from reconcilers.kernel.forwarding import Forwarding
 from reconcilers.kernel.installed import InstalledRoutes
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reasons import Reason
-from reconcilers.kernel.unchecked_routes import WithheldRoutes
 from reconcilers.kernel.wanted_tables import FAMILIES, WantedTables
+from reconcilers.kernel.withheld_routes import WithheldRoutes
 from reconcilers.kernel_state import KernelNextHops, KernelSettings, KernelTable
 from speaker.attribute import address_text
 

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias, final
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, NextHopSets
+from reconcilers.kernel.instance_routes import InstanceRoutes, NamesDefaultRoute, WantedRoute
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.own_prefixes import OwnPrefixes, Prefixes
 from reconcilers.kernel.reasons import shared_table
@@ -19,7 +20,6 @@ from reconcilers.kernel.resolution import ChangedClass, Moves, Resolution
 from reconcilers.kernel.routes_of_classes import RoutesOfClasses
 from reconcilers.kernel.routing import DEFAULT_VRF, Routing
 from reconcilers.kernel.waiting import take_some
-from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
 from reconcilers.kernel.writer.protocol_messages import (
     IPV4,
     IPV6,

@@ -1,7 +1,7 @@
 """When a status is written that differs in nothing but numbers of routes.
 
-After an interval that grows with the cluster (`reconcilers.target.fleet`). A number that becomes zero
-or is zero no more, and the numbers after a change of state, wait for less.
+After an interval that grows with the cluster (`reconcilers.target.write_spread`). A number that becomes
+zero or is zero no more, and the numbers after a change of state, wait for less.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, final
 
-from reconcilers.target.fleet import COUNT_INTERVAL_SECONDS, WriteSpread
+from reconcilers.target.write_spread import COUNT_INTERVAL_SECONDS, WriteSpread
 
 
 @final

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal, NamedTuple, final
 import msgspec
 
 from reconcilers.model import ObjectRef
-from reconcilers.target.fleet import WriteSpread
 from reconcilers.target.reconciler import ObjectKey
+from reconcilers.target.write_spread import WriteSpread
 
 JsonObject = dict[str, Any]
 

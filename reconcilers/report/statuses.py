@@ -20,10 +20,10 @@ from reconcilers.dialect import ObjectStatus
 from reconcilers.report.count_delay import CountDelay
 from reconcilers.sliced_work import Slices
 from reconcilers.target import Description, NotNow, Pace, ReconcileError
-from reconcilers.target.fleet import WriteSpread
 from reconcilers.target.given import GivenObjects
 from reconcilers.target.reconciler import ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
+from reconcilers.target.write_spread import WriteSpread
 from resources.enumeration import counted
 from resources.kind import Kinds
 from resources.kubernetes import KubernetesError, StatusError

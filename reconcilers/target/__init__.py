@@ -2,7 +2,7 @@
 
 * `reconciler`: desired state, actual state, operations, pace; `single_value` for objects of one value,
   `given` for a desired state that is in no table
-* `fleet`: what the agents of a cluster share of an API server
+* `write_spread`: what the agents of a cluster share of an API server
 * `queue`, `runner`: objects that are due, retries, statuses; one round over all reconcilers
 * `comparison`: the difference of desired and actual state, and the operations that end it
 * `verification`: the full comparison with what a target holds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bench.bench_status_writes import simulate
-from reconcilers.target.fleet import count_interval
+from reconcilers.target.write_spread import count_interval
 
 AGENTS = 8
 

@@ -10,7 +10,7 @@ import pytest
 from cells.report.event_items import event_item
 from reconcilers.model import ObjectRef
 from reconcilers.report.events import EventCorrelator, Occurrence, Regarding
-from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.write_spread import WriteSpread
 from tests.cells.api.test_client import answering, http
 from waggle.__main__ import main
 

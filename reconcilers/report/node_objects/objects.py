@@ -40,9 +40,9 @@ from reconcilers.report.node_objects.stored import (
     stored,
 )
 from reconcilers.target import Description, NotNow, Pace
-from reconcilers.target.fleet import COUNT_INTERVAL_SECONDS, RequestRate, WriteSpread
 from reconcilers.target.given import GivenObjects
 from reconcilers.target.reconciler import ObjectKey, Part, Parts, State
+from reconcilers.target.write_spread import COUNT_INTERVAL_SECONDS, RequestRate, WriteSpread
 from resources import metav1
 from resources.kubernetes import KubernetesError, StatusError
 from statedb import Snapshot

@@ -16,7 +16,7 @@ from cells.hive.rounds import in_slices
 from reconcilers.report.event_objects import EventObjects
 from reconcilers.report.events import EventCorrelator
 from reconcilers.target import Runner
-from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.write_spread import WriteSpread
 from statedb import Database
 from tests.reconcilers.target.file_target import Files, Line
 

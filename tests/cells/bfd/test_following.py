@@ -28,7 +28,7 @@ from reconcilers.bfd.process.process_messages import (
     ProcessStatus,
     Statuses,
 )
-from reconcilers.bfd.reconciler import BfdSessions
+from reconcilers.bfd.reconciler import BfdReconciler
 from reconcilers.bfd.rows import NO_PROCESS
 from reconcilers.bfd_session import UNKNOWN, UP, BfdSession
 from reconcilers.intent_tables import IntentTables
@@ -60,7 +60,7 @@ class Node:
         database = self.database = Database()
         self.intent = IntentTables(database)
         self.client: BfdClient = BfdClient(CODEC, Hello("test"))
-        sessions = BfdSessions(
+        sessions = BfdReconciler(
             database, self.intent, Tables(database), self.client.send, lambda: self.now
         )
         this = cast("Any", self)

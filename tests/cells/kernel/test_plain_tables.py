@@ -16,7 +16,7 @@ from cells.hive import Health
 from cells.hive.child_process import stay_connected
 from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.options import FibOptions
-from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.reconciler import KernelReconciler
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.model import Instance, InstanceImport
 from reconcilers.target import Runner
@@ -110,7 +110,7 @@ class Node:
         self._db = Database()
         intent = IntentTables(self._db)
         self.client = WriterClient("waggle-agent")
-        self.kernel = KernelRoutes(self._db, intent, self.client, FibOptions(), lambda _: True)
+        self.kernel = KernelReconciler(self._db, intent, self.client, FibOptions(), lambda _: True)
         self._runner = Runner(self._db, intent.reconcile_statuses, [self.kernel])
         with self._db.write(intent.instances) as txn:
             for vrf in TABLES:

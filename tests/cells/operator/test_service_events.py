@@ -23,7 +23,7 @@ from cells.options import OperatorOptions
 from cells.sources.api_server import UNREAD_SECONDS
 from reconcilers.dialect import Dialect, ServiceStatuses, Unread
 from reconcilers.report import service_events as rules
-from reconcilers.target import fleet
+from reconcilers.target import write_spread
 from resources.cilium.kinds import ADVERTISEMENT
 from resources.core import EndpointSlice, Service
 from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_CONFIGURATION
@@ -48,7 +48,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passes within the time of a test, no grace, and counts at once."""
     monkeypatch.setattr(service_events, "POLL_INTERVAL_SECONDS", 0.03)
     monkeypatch.setattr(rules, "GRACE_SECONDS", 0.0)
-    monkeypatch.setattr(fleet, "COUNT_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(write_spread, "COUNT_INTERVAL_SECONDS", 0.0)
 
 
 def metallb(kind: str, name: str, version: str, **content: Any) -> dict[str, Any]:  # noqa: ANN401

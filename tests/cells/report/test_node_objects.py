@@ -19,7 +19,7 @@ from cells.speaker.sessions import Sessions
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.report.node_objects import objects
-from reconcilers.target import fleet
+from reconcilers.target import write_spread
 from resources.core import kinds as core
 from resources.kind import Kinds
 from speaker.api import SpeakerPort
@@ -52,7 +52,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects, "INTERVAL_SECONDS", 0.05)
     monkeypatch.setattr(objects, "LIST_SECONDS", 0.5)
     monkeypatch.setattr(node_objects, "POLL_SECONDS", 0.1)
-    for module in (objects, fleet):
+    for module in (objects, write_spread):
         monkeypatch.setattr(module, "COUNT_INTERVAL_SECONDS", 0.05)
 
 

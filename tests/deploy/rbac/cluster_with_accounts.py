@@ -30,10 +30,10 @@ CLUSTER_WIDE = {
 """Where the objects of the manifests are that are in no namespace, and go after a test."""
 QUICK_COUNTS = """
 import sys
-from reconcilers.target import fleet
+from reconcilers.target import write_spread
 from waggle_agent.__main__ import main
-assert fleet.COUNT_INTERVAL_SECONDS > 1
-fleet.COUNT_INTERVAL_SECONDS = 1.0
+assert write_spread.COUNT_INTERVAL_SECONDS > 1
+write_spread.COUNT_INTERVAL_SECONDS = 1.0
 sys.exit(main())
 """
 """The agent, but that it may write a count again after a second instead of a minute."""
@@ -42,10 +42,10 @@ QUICK_SERVICES = """
 import sys
 from cells.operator import service_events
 from reconcilers.report import service_events as rules
-from reconcilers.target import fleet
+from reconcilers.target import write_spread
 from waggle_operator.__main__ import main
-assert min(fleet.COUNT_INTERVAL_SECONDS, rules.GRACE_SECONDS) > 1
-fleet.COUNT_INTERVAL_SECONDS = service_events.POLL_INTERVAL_SECONDS = rules.GRACE_SECONDS = 1.0
+assert min(write_spread.COUNT_INTERVAL_SECONDS, rules.GRACE_SECONDS) > 1
+write_spread.COUNT_INTERVAL_SECONDS = service_events.POLL_INTERVAL_SECONDS = rules.GRACE_SECONDS = 1.0
 sys.exit(main())
 """
 """The operator, but that it compares Services every second, and a count is written again after one."""

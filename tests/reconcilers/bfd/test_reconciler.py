@@ -11,7 +11,7 @@ from reconcilers.bfd.process.process_messages import (
     SetSessions,
     Statuses,
 )
-from reconcilers.bfd.reconciler import KEPT_SECONDS, BfdSessions
+from reconcilers.bfd.reconciler import KEPT_SECONDS, BfdReconciler
 from reconcilers.intent_tables import IntentTables
 from reconcilers.model import (
     Instance,
@@ -40,7 +40,7 @@ class Agent:
         self.intent = IntentTables(self.db)
         self.now = 0.0
         self.sent: list[Message] = []
-        self.bfd = BfdSessions(
+        self.bfd = BfdReconciler(
             self.db, self.intent, Tables(self.db), self.sent.append, lambda: self.now
         )
         self.runner = Runner(self.db, self.intent.reconcile_statuses, [self.bfd])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconcilers.kernel.reachability import MAX_NODES, Target, targets
-from reconcilers.kernel.unchecked_routes import routes_of
+from reconcilers.kernel.withheld_routes import routes_of
 from speaker.api import NO_PATHS
 from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
     MAIN,

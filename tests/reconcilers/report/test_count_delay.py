@@ -10,7 +10,7 @@ import pytest
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
 from reconcilers.report.events import EventCorrelator, Occurrence, Regarding
-from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.write_spread import WriteSpread
 from resources.cilium.status import InstanceStatus, NodeConfigStatus, PeerStatus, RouteCount
 from tests.reconcilers.report.test_events import next_write
 from tests.reconcilers.report.test_statuses import Api, Run, run

@@ -18,7 +18,7 @@ from reconcilers.report.events import (
     EventCorrelator,
 )
 from reconcilers.target import Outcome, Runner
-from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.write_spread import WriteSpread
 from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable
 from statedb import Database

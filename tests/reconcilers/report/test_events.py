@@ -20,8 +20,8 @@ from reconcilers.report.events import (
     Occurrence,
     Regarding,
 )
-from reconcilers.target.fleet import COUNT_INTERVAL_SECONDS, WriteSpread
 from reconcilers.target.reconciler import ObjectKey
+from reconcilers.target.write_spread import COUNT_INTERVAL_SECONDS, WriteSpread
 
 WALL = 1_767_225_600.25
 """2026-01-01T00:00:00.25Z."""

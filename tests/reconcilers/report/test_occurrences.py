@@ -17,7 +17,7 @@ from reconcilers.intent.options import IntentOptions
 from reconcilers.model import ObjectRef
 from reconcilers.report.events import EventCorrelator, Occurrence
 from reconcilers.report.occurrences import Occurrences
-from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.write_spread import WriteSpread
 from speaker.api import InstanceStatus, PeerPrefixLimit, PeerStatus, StateChanged
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.build import NODE, Cluster, peer, service, usual

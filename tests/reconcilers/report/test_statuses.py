@@ -19,7 +19,7 @@ from reconcilers.report.statuses import (
     Statuses,
 )
 from reconcilers.target import Outcome, Runner
-from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.write_spread import WriteSpread
 from resources.cilium.status import InstanceStatus, NodeConfigStatus
 from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable

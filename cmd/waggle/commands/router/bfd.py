@@ -24,7 +24,7 @@ from cells.hive.child_process import ChildEndedError, ChildProcess, stay_connect
 from cells.hive.jobs import WITHOUT_END
 from cells.serve.bfd import bfd_items
 from reconcilers.bfd.process.process_messages import CODEC, Change, Hello
-from reconcilers.bfd.reconciler import BfdSessions
+from reconcilers.bfd.reconciler import BfdReconciler
 from reconcilers.target import Runner
 from resources.enumeration import enumerate_objects
 from speaker.api import DynamicPeerConfig, Event, PeerConfig
@@ -68,7 +68,7 @@ class RouterBfd:
         self._jobs = RouterJobs("bfd", report, "sessions end no BGP session", logging.ERROR)
         self._events = SessionEvents()
         self.client = BfdClient(CODEC, Hello("waggle router"))
-        self.sessions = BfdSessions(
+        self.sessions = BfdReconciler(
             database,
             intent,
             self._rows.tables,

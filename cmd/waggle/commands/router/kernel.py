@@ -29,7 +29,7 @@ from cells.sources.host import HostNeed, HostWatch
 from cells.state.node import ThisNode
 from reconcilers.intent.host_needs import HostDemand
 from reconcilers.kernel.options import FibOptions
-from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.reconciler import KernelReconciler
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.target.runner import Runner
 from speaker.api import Event
@@ -59,7 +59,7 @@ class RouterKernel:
             cast("SpeakerEvents", self._events),
         )
         client = WriterClient("waggle router")
-        kernel = KernelRoutes(database, intent, client, options, lambda _: True)
+        kernel = KernelReconciler(database, intent, client, options, lambda _: True)
         runner = Runner(database, None, [kernel], name="kernel")
         self._node = ThisNode(NodeOptions(name=INSTANCE))
         check = ReachabilityCheck(database, tables, kernel, None, self._node, options, health, jobs)

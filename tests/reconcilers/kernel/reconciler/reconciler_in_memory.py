@@ -6,7 +6,7 @@ import msgspec
 
 from reconcilers.intent_tables import IntentTables
 from reconcilers.kernel.options import FibOptions
-from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.reconciler import KernelReconciler
 from reconcilers.kernel.writer.protocol_messages import (
     IPV4,
     KernelRoute,
@@ -94,7 +94,7 @@ class Agent:
         self.intent = IntentTables(self.db)
         self.writer = writer or MemoryWriter()
         self.writer.own_routes.update(NEIGHBORS)
-        self.kernel = KernelRoutes(
+        self.kernel = KernelReconciler(
             self.db,
             self.intent,
             self.writer,

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from reconcilers.kernel.instance_routes import InstanceRoutes
 from reconcilers.kernel.reasons import Reason as KernelReason
-from reconcilers.kernel.wanted import InstanceRoutes
 from reconcilers.model import Attributes, Instance, Peer, Route
 from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire

@@ -13,7 +13,7 @@ from reconcilers.report.node_objects.objects import (
     LIST_SECONDS,
     SETTLE_SECONDS,
 )
-from reconcilers.target.fleet import COUNT_INTERVAL_SECONDS
+from reconcilers.target.write_spread import COUNT_INTERVAL_SECONDS
 from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable
 from tests.reconcilers.report.node_objects.build import (

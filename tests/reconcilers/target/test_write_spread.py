@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.write_spread import WriteSpread
 
 NODES = 5000
 

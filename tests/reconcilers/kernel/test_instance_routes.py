@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from reconcilers.kernel.forwarding import ForwardingRules
+from reconcilers.kernel.instance_routes import InstanceRoutes
 from reconcilers.kernel.own_prefixes import OwnPrefixes
 from reconcilers.kernel.reasons import Reason
 from reconcilers.kernel.routing import HostRouting
-from reconcilers.kernel.wanted import InstanceRoutes
 from resources.host import Host
 from speaker.api import NO_PATHS, BestPath, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
