@@ -200,8 +200,8 @@ as the machine is emulated.
 An Established BGP session ends at most 50 ms after the detection time, by the logs of BIRD and of FRR
 (`pytest tests/interop/test_bfd.py -k 50_ms`). An agent that is killed a hundred times is noticed by
 BIRD, whose detection time is 0.3 s (100 ms x 3), neither as a loss of BFD nor as a missing route
-(`make bfd-kills`; without SCHED_FIFO the test has 100 ms x 20). `strict` is tried between two of ours,
-as no router here has it (`tests/interop/test_router_bfd.py`).
+(`make bfd-kills`; without real-time scheduling the test has 100 ms x 20). `strict` is tried between
+two of ours, as no router here has it (`tests/interop/test_router_bfd.py`).
 
 GoBGP 4.8.0 is tried apart, over one hop (`tests/interop/test_gobgp_bfd.py`).
 

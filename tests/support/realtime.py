@@ -11,20 +11,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-CHRT: Final = ("chrt", "--fifo", "10")
-"""The priority that ``waggle-bfd`` has."""
+CHRT: Final = ("chrt", "--rr", "10")
+"""The priority that ``waggle-bfd`` has.
+
+Round robin: with SCHED_FIFO, spinning threads of two GoBGPs held both CPUs of a machine, and the
+threads that they waited for never ran.
+"""
 
 
 @functools.cache
 def _permitted() -> bool:
-    """Whether this process may start programs with SCHED_FIFO."""
+    """Whether this process may start programs with SCHED_RR."""
     if shutil.which(CHRT[0]) is None:
         return False
     return subprocess.run([*CHRT, "true"], capture_output=True, check=False).returncode == 0
 
 
 def preferred(command: Sequence[str | Path]) -> list[str | Path]:
-    """Return a command that runs with SCHED_FIFO, with all of its threads, where that is permitted."""
+    """Return a command that runs with SCHED_RR, with all of its threads, where that is permitted."""
     return [*CHRT, *command] if _permitted() else list(command)
 
 
@@ -43,7 +47,7 @@ def preferring() -> Iterator[None]:
     if not _permitted():
         yield
         return
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(CHRT[2])))
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(int(CHRT[2])))
     try:
         yield
     finally:
