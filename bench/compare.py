@@ -2,7 +2,7 @@
 
 Each round measures both, the other one first in one round and second in the next. Printed are the
 medians over the rounds and their ratio: a busy machine slows both sides. Each side runs its own
-programs with its own ``.venv``; the speaker's speed needs root and ``build/bench-tester`` in both.
+programs with its own ``.venv``; the speaker's speed needs root, and ``build/bench-tester`` in both.
 With ``--pure`` both have prefix tables in Python: a checkout without tables in C has no other.
 """
 
@@ -63,6 +63,7 @@ HELPS_PER_ROUND: Final = 20
 TRACEBACK: Final = "Traceback (most recent call last)"
 SPEED: Final = "bench.speed"
 SPEED_PROGRAM: Final = "bench/speed/__main__.py"
+TESTER: Final = "build/bench-tester"
 SHOWN: Final = ("time", "p50", "cpu")
 """The figures of `bench.speed` that are compared."""
 
@@ -86,6 +87,9 @@ def main() -> int:
     if "bench.bench_speed" in chosen:
         programs.append(Program(speed, ()))
     sides = {"other": args.checkout.resolve(), "this": ROOT}
+    for side in sides.values():
+        if "bench.bench_speed" in chosen and not (side / TESTER).exists():
+            parser.error(f"{side / TESTER} is not there: run make {TESTER} there")
     measured: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for turn in range(args.rounds):
         for side in sorted(sides, reverse=bool(turn % 2)):
