@@ -20,7 +20,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 
 from tests.mutants import random_places
 from tests.mutants.corrections import CORRECTIONS
@@ -57,7 +59,12 @@ def main() -> int:
         type=Path,
         help="of random places: mutants that it has are done",
     )
-    parser.add_argument("--jobs", metavar="N", type=int, help="mutants of random places at a time")
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=int,
+        help="mutants at a time (default: one; of random places: one for each idle CPU)",
+    )
     arguments = parser.parse_args()
     if arguments.random is not None or arguments.at:
         asked = random_places.Asked(
@@ -71,28 +78,50 @@ def main() -> int:
         )
         return random_places.run(asked, _print)
     every = (*MUTANTS, *MERGING, *CORRECTIONS)
-    chosen = [one for one in every if one.rule.startswith(arguments.k)]
-    survivors = []
-    with tempfile.TemporaryDirectory(prefix="waggle-mutants-") as name:
-        copy = Path(name)
-        for folder in (*COPIED, "statedb", "tests"):
-            shutil.copytree(
-                ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        for file in ("pyproject.toml", "README.md", "Makefile"):
-            shutil.copy(ROOT / file, copy / file)
-        for number, mutant in enumerate(chosen, 1):
-            began = time.monotonic()
-            killer = _killer(mutant, copy)
-            took = f"{time.monotonic() - began:.1f} s"
+    chosen = [mutant for mutant in every if mutant.rule.startswith(arguments.k)]
+    if not chosen:
+        parser.error(f"no rule begins with {arguments.k!r}")
+    return _run(chosen, arguments.jobs or 1)
+
+
+def _run(mutants: Sequence[Mutant], jobs: int) -> int:
+    """Run the tests of each mutant, of as many at a time as there are jobs; returns the exit status."""
+    copies: SimpleQueue[Path] = SimpleQueue()
+
+    def killed(mutant: Mutant) -> tuple[str, float]:
+        copy, began = copies.get(), time.monotonic()
+        try:
+            return _killer(mutant, copy), time.monotonic() - began
+        finally:
+            copies.put(copy)
+
+    survivors = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="waggle-mutants-") as name,
+        ThreadPoolExecutor(jobs) as pool,
+    ):
+        for number in range(jobs):
+            copies.put(_copied(Path(name) / str(number)))
+        for number, (mutant, (killer, took)) in enumerate(
+            zip(mutants, pool.map(killed, mutants), strict=True), 1
+        ):
             text = " ".join(mutant.text.split())
             result = f"fails {killer}" if killer else "SURVIVES"
-            head = f"{number}/{len(chosen)} {mutant.rule} {mutant.module}: {text}"
-            _print(f"{head}: {result} ({took})")
-            if not killer:
-                survivors.append(mutant)
-    _print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants fail a test of their rule")
+            head = f"{number}/{len(mutants)} {mutant.rule} {mutant.module}: {text}"
+            _print(f"{head}: {result} ({took:.1f} s)")
+            survivors += not killer
+    _print(f"{len(mutants) - survivors} of {len(mutants)} mutants fail a test of their rule")
     return 1 if survivors else 0
+
+
+def _copied(copy: Path) -> Path:
+    """Copy what the tests need."""
+    for folder in (*COPIED, "statedb", "tests"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
+    for file in ("pyproject.toml", "README.md", "Makefile"):
+        shutil.copy(ROOT / file, copy / file)
+    return copy
 
 
 def _print(text: str) -> None:

@@ -319,6 +319,21 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         'return Unresolved(f"interface {hop.device} is not known yet")',
         "tests/reconcilers/kernel/test_forwarding.py",
     ),
+    # Connections
+    (
+        "connections: an answer that is not read completely closes its own at once",
+        "resources/kubernetes/connection.py",
+        "            transport.abort()\n        super().close()",
+        "            pass\n        super().close()",
+        "tests/resources/kubernetes/test_connection.py",
+    ),
+    (
+        "connections: a part of a request makes room while the library is imported",
+        "cells/observability/http_connections.py",
+        "return self.answering or _END_OF_HEAD in self.unread",
+        "return self.answering or bool(self.unread)",
+        "tests/cells/observability/test_http_connections.py",
+    ),
 )
 LIVE: Final[tuple[tuple[str, ...], ...]] = (
     (

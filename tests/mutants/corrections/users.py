@@ -233,4 +233,17 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "{did_you_mean(unknown[1], known[:0])}'",
         "tests/cmd/test_router_file.py",
     ),
+    (
+        "demo: the router's routes are read before its sessions",
+        "cmd/waggle/commands/demo/program.py",
+        (
+            '            routes = router.get("/v1/routes", {"table": "received"})["items"]\n'
+            '            peers = router.get("/v1/peers", {})["items"]\n'
+        ),
+        (
+            '            peers = router.get("/v1/peers", {})["items"]\n'
+            '            routes = router.get("/v1/routes", {"table": "received"})["items"]\n'
+        ),
+        "tests/cmd/test_demo_program.py",
+    ),
 )
