@@ -47,10 +47,10 @@ def test_of_a_thousand_objects_the_changed_one_is_decoded(name: str, write: Any)
 
 
 @pytest.mark.parametrize(("name", "write"), [("f.yaml", yaml), ("f.json", listed)])
-def test_of_pieces_the_digests_are_kept_and_no_octets(name: str, write: Any) -> None:  # noqa: ANN401
+def test_of_pieces_the_hashes_are_kept_and_no_octets(name: str, write: Any) -> None:  # noqa: ANN401
     reparser = Reparser(KINDS)
     reparser.parse(name, write(*(node(f"n{number}", "x" * 500) for number in range(10))))
-    assert {len(known) for known in reparser._pieces[name]} == {32}
+    assert {type(known) for known in reparser._pieces[name]} == {int}
 
 
 PIECES = [
