@@ -20,7 +20,7 @@ from cells.hive.rounds import in_slices
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
 from reconcilers.report.statuses import WRITE_INTERVAL_SECONDS, Statuses
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from reconcilers.target.write_spread import WriteSpread, count_interval
 from resources.cilium.kinds import NODE_CONFIG
 from resources.cilium.status import InstanceStatus, NodeConfigStatus, PeerStatus, RouteCount
@@ -79,7 +79,7 @@ class Agent:
         statuses = Statuses(
             self._db, self._table, server, kinds, spread, enabled=True, now=self._now
         )
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[ReconcileOutcome] = []
         self._runner = Runner(self._db, None, [statuses], rng, report=self._outcomes.append)
 
     def _now(self) -> float:

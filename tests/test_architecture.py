@@ -196,24 +196,6 @@ def test_each_dialect_has_an_import_contract() -> None:
         assert own | LISTS <= found <= own | LISTS | feeders, name
 
 
-def test_each_dialect_has_its_layer_above_the_dialect_that_it_feeds() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    (layers,) = (
-        contract["layers"]
-        for contract in project["tool"]["importlinter"]["contracts"]
-        if contract["type"] == "layers" and "reconcilers.dialect" in contract["layers"]
-    )
-    places = {
-        room.removeprefix("reconcilers."): place
-        for place, rooms in enumerate(layers)
-        for room in rooms.split(" : ")
-    }
-    names = {path.parent.name for path in (ROOT / "reconcilers").glob("*/dialect.py")}
-    assert names <= places.keys()
-    for fed, feeders in FEEDERS.items():
-        assert all(places[feeder] < places[fed] for feeder in feeders)
-
-
 LAYERS = "The rooms of cells, each above the rooms that it imports"
 OTHER_NAMES = {
     "cells.serve.cell": "api",

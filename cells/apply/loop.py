@@ -27,7 +27,7 @@ from cells.observability.metrics import Metrics
 from cells.sources.resources import ApplyTraceLinks
 from cells.speaker.sessions import Sessions
 from reconcilers.apply.peers import Peers
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from resources.tables import Tables
 from statedb import Database, Revisions, Table
 
@@ -55,7 +55,7 @@ class ApplyLog(OutcomeLog[str]):
         )
 
 
-def _fields(outcome: Outcome) -> dict[str, Any]:
+def _fields(outcome: ReconcileOutcome) -> dict[str, Any]:
     fields = {"reconciler": outcome.reconciler, "object": "/".join(outcome.key)}
     if outcome.error is None:
         return fields

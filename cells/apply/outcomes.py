@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from prometheus_client.core import Counter as CounterMetric
 
 from reconcilers.model import ObjectRef
-from reconcilers.target import Outcome, ReconcileError, ReconcilerReport
+from reconcilers.target import ReconcileError, ReconcileOutcome, ReconcilerReport
 from reconcilers.target.queue import LISTING
 from reconcilers.target.reconciler import ObjectKey
 from resources.enumeration import first_of
@@ -33,8 +33,8 @@ class OutcomeLog(Generic[K]):
 
     def __init__(
         self,
-        fields: Callable[[Outcome], dict[str, Any]],
-        group: Callable[[Outcome], K],
+        fields: Callable[[ReconcileOutcome], dict[str, Any]],
+        group: Callable[[ReconcileOutcome], K],
         *,
         failed: LogLine = _no_line,
         repeated: LogLine = _no_line,
@@ -58,7 +58,7 @@ class OutcomeLog(Generic[K]):
         self.failures: Counter[K] = Counter()
         """Attempts that failed."""
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: ReconcileOutcome) -> None:
         """Log and count an outcome."""
         if outcome.error is not None:
             self.failures[self._group(outcome)] += 1
@@ -79,7 +79,7 @@ def object_ref(key: ObjectKey) -> ObjectRef:
     return ObjectRef("listing", "", "") if key == LISTING else ObjectRef(*key)
 
 
-def reason(outcome: Outcome) -> str:
+def reason(outcome: ReconcileOutcome) -> str:
     """Return the error of a request without what was requested, which a line has as a value."""
     return outcome.error.reason if isinstance(outcome.error, ReconcileError) else outcome.text
 

@@ -57,8 +57,8 @@ Times: TypeAlias = Sequence[tuple[int, float]]
 _moment: Final = operator.attrgetter("time")
 
 
-class Found(NamedTuple):
-    """A change that becomes an entry."""
+class ChangedRow(NamedTuple):
+    """A change of a row that becomes an entry."""
 
     time: float
     recorded: Recorded
@@ -240,7 +240,7 @@ class HistoryFollower:
         after: Snapshot,
     ) -> Slices[None]:
         """Add the changes of tables between two snapshots, in the order of their commits."""
-        noted: list[Found] = []
+        noted: list[ChangedRow] = []
         beyond: dict[str, int] = {}
         for recorded, iterator in changed:
             times = commits[recorded.table]
@@ -254,7 +254,9 @@ class HistoryFollower:
                     old = present[key] if key in present else recorded.table.get(before, key)
                     new = present[key] = None if change.deleted else change.row
                     if old is not None or new is not None:  # else it came and went in between
-                        noted.append(Found(_time_of(times, change.revision), recorded, old, new))
+                        noted.append(
+                            ChangedRow(_time_of(times, change.revision), recorded, old, new)
+                        )
                 if granted < len(changes):
                     beyond[recorded.kind] = beyond.get(recorded.kind, 0) + len(changes) - granted
                 if granted < len(changes) or not changes or granted > SLICE:

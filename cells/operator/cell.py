@@ -55,7 +55,7 @@ from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator import Plan, Planner
 from reconcilers.operator.planned_conditions import PlannedConditions
 from reconcilers.operator.planned_objects import PlannedObjects
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from resources.enumeration import first_of
 from resources.kubernetes import Election, ElectionTiming, MigrationPass, Migrations
 from resources.tables import Tables
@@ -306,7 +306,7 @@ class Operator:
         else:
             scope.ok("nothing is in conflict")
 
-    def _fields(self, outcome: Outcome) -> dict[str, Any]:
+    def _fields(self, outcome: ReconcileOutcome) -> dict[str, Any]:
         objects = self._objects
         of_object = objects is not None and outcome.reconciler == objects.description.name
         verb = objects.verb(outcome.key) if objects is not None and of_object else "status"

@@ -18,7 +18,7 @@ from cells.operator.owner import Owner
 from cells.sources.api_server import Kubernetes
 from reconcilers.dialect import Dialect
 from reconcilers.operator.cluster_addresses import ClusterAddressesReconciler
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from reconcilers.target.reconciler import ObjectKey
 from resources.kubernetes import Writer
 from resources.tables import Tables
@@ -83,7 +83,7 @@ class ClusterAddressesJob:
         )
 
     def _outcomes(self, addresses: ClusterAddressesReconciler) -> OutcomeLog[str]:
-        def fields(outcome: Outcome) -> dict[str, Any]:
+        def fields(outcome: ReconcileOutcome) -> dict[str, Any]:
             _, namespace, name = outcome.key
             if outcome.error is None:
                 return {"object": f"{namespace}/{name}", "octets": addresses.octets}

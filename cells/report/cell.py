@@ -35,7 +35,7 @@ from reconcilers.intent_tables import IntentTables
 from reconcilers.report.events import EventCorrelator
 from reconcilers.report.occurrences import Occurrences
 from reconcilers.report.statuses import Statuses
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from reconcilers.target.write_spread import WriteSpread
 from resources.streams import guarded
 from resources.tables import Tables
@@ -198,7 +198,7 @@ class Report:
         return [writes, failures, dropped]
 
 
-def _status_fields(outcome: Outcome) -> dict[str, str]:
+def _status_fields(outcome: ReconcileOutcome) -> dict[str, str]:
     if outcome.error is None:
         return {}
     return {"object": str(object_ref(outcome.key)), "reason": outcome.text}

@@ -14,7 +14,7 @@ from cells.hive import Health
 from cells.sources.api_server import Kubernetes
 from reconcilers.report.event_objects import EventClient, EventObjects
 from reconcilers.report.events import EventCorrelator, Occurrence
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from statedb import Database
 
 Run = Callable[[Runner, Callable[[], None]], Awaitable[None]]
@@ -76,7 +76,7 @@ class EventWrites:
         else:
             self._health.ok(f"{self.outcomes.writes} written{of_all}")
 
-    def _fields(self, outcome: Outcome) -> dict[str, Any]:
+    def _fields(self, outcome: ReconcileOutcome) -> dict[str, Any]:
         """Return the values of a line; none for an error of the API server, which it reports itself."""
         if not outcome.given_up:
             return {}
@@ -87,5 +87,5 @@ class EventWrites:
             self._rejected(**fields)
 
 
-def _reconciler(outcome: Outcome) -> str:
+def _reconciler(outcome: ReconcileOutcome) -> str:
     return outcome.reconciler

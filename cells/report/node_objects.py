@@ -33,7 +33,7 @@ from reconcilers.report.node_objects.compute_rows import NodeObjectRows
 from reconcilers.report.node_objects.objects import ReportedNodeObjects
 from reconcilers.report.node_objects.place import Place, owners
 from reconcilers.report.node_objects.stored import JsonObject
-from reconcilers.target import Outcome, ReconcilerReport, Runner
+from reconcilers.target import ReconcileOutcome, ReconcilerReport, Runner
 from reconcilers.target.reconciler import ObjectKey
 from resources.kubernetes import Writer
 from resources.tables import Tables
@@ -194,7 +194,7 @@ class NodeObjectReport:
     def _name(self, kind: str, key: ObjectKey) -> str:
         return f"{kind}/{self._objects[kind].name_of(key)}".rstrip("/")
 
-    def _fields(self, outcome: Outcome) -> dict[str, str]:
+    def _fields(self, outcome: ReconcileOutcome) -> dict[str, str]:
         return {"object": self._name(outcome.reconciler, outcome.key), "reason": reason(outcome)}
 
     def collect(self) -> list[Metric]:

@@ -15,7 +15,7 @@ from speaker.api.secret import Secret as Password
 SECRET: Final = "antrea-bgp-passwords"  # noqa: S105  the name of an object
 
 
-class FoundPassword(NamedTuple):
+class PeerPassword(NamedTuple):
     """The reference to a peer's password, or None, and its problems."""
 
     reference: SecretRef | None = None
@@ -38,7 +38,7 @@ class Passwords:
             if peer is not None:
                 self._keys.setdefault(peer, []).append(key)
 
-    def find(self, address: str, asn: int, spelling: str) -> FoundPassword:
+    def find(self, address: str, asn: int, spelling: str) -> PeerPassword:
         """Return the password of a BGPPolicy's peer; ``spelling``: its address as the policy has it.
 
         Of several keys the one with the policy's spelling is used, as in Antrea; otherwise the first,
@@ -51,15 +51,15 @@ class Passwords:
             text = f"{reason}: peers stay down, as they may have a password in it"
             of_secret = Problem((ObjectRef("Secret", namespace, name),), "", text)
             reference = SecretRef(namespace, name, f"{spelling}-{asn}", verbatim=True)
-            return FoundPassword(reference, of_secret, reason)
+            return PeerPassword(reference, of_secret, reason)
         secret, keys = self._secret, self._keys.get((address, asn), [])
         if secret is None or not keys:
-            return FoundPassword()
+            return PeerPassword()
         exact = f"{spelling}-{asn}"
         key = exact if exact in keys else keys[0]
         value = secret.data[key]
         if value.known and not value.reveal():
-            return FoundPassword()
+            return PeerPassword()
         namespace, name = secret.key
         ref, field = ObjectRef("Secret", namespace, name), f"data[{key}]"
         problem = None
@@ -73,7 +73,7 @@ class Passwords:
                 f"{key} is used for peer {address}, and not {others}: all are keys of this peer"
             )
             problem = Problem((ref,), field, message)
-        return FoundPassword(SecretRef(namespace, name, key, verbatim=True), problem)
+        return PeerPassword(SecretRef(namespace, name, key, verbatim=True), problem)
 
 
 def _peer_of(key: str) -> tuple[str, int] | None:

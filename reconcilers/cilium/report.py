@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from reconcilers.cilium.node_errors import (
+from reconcilers.cilium.conditions import (
     errors_of,
     listener_errors,
     reconcile_error,

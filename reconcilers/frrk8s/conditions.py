@@ -59,7 +59,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     isolate: bool
 
 
-class _Found(msgspec.Struct):
+class _Findings(msgspec.Struct):
     """The findings about one object."""
 
     nodes: set[str] = msgspec.field(default_factory=set)
@@ -79,7 +79,7 @@ def conditions(
 
     ``own_problems`` concern objects that select no node, as their selector is invalid.
     """
-    outcomes = {ref: _Found() for ref in objects}
+    outcomes = {ref: _Findings() for ref in objects}
     for node in outcome.nodes:
         yield from _take(outcomes, node, pieces, isolate=outcome.isolate)
     for problem in own_problems:
@@ -96,7 +96,11 @@ def conditions(
 
 
 def _take(
-    outcomes: Mapping[ObjectRef, _Found], on_nodes: NodesOutcome, pieces: Pieces, *, isolate: bool
+    outcomes: Mapping[ObjectRef, _Findings],
+    on_nodes: NodesOutcome,
+    pieces: Pieces,
+    *,
+    isolate: bool,
 ) -> Slices[None]:
     """Add the outcome of objects on some nodes."""
     for ref in outcomes.keys() & on_nodes.objects:
@@ -122,7 +126,7 @@ def other_namespace(ref: ObjectRef, generation: int, namespace: str) -> Conditio
 
 
 def _of_object(
-    ref: ObjectRef, generation: int, outcome: _Found, *, are_nodes_known: bool
+    ref: ObjectRef, generation: int, outcome: _Findings, *, are_nodes_known: bool
 ) -> Iterator[Condition]:
     reason, problems = "Accepted", list[Problem]()
     for category, word in _REASONS:

@@ -1,6 +1,6 @@
 """The pools that advertisements select, by name or by label, without a comparison of each pair. Pure.
 
-A set of pools has a bit for each of them (`reconcilers.bit_sets`), so that a selector of labels costs a
+A set of pools has a bit for each of them (`bit_sets`), so that a selector of labels costs a
 few operations whatever the number of pools.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import final
 
-from reconcilers.bit_sets import chosen
+from reconcilers.metallb.bit_sets import chosen
 from resources.label_selectors import LabelSelector, LabelSelectorRequirement
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.ipaddresspool import IPAddressPool

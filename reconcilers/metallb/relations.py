@@ -11,8 +11,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from reconcilers.age import Age, age_by_name
-from reconcilers.bit_sets import members
 from reconcilers.dialect import Reasons
+from reconcilers.metallb.bit_sets import members
 from reconcilers.metallb.conflicts import PREFERENCE, ObjectsBeside, ValidObjects, conflicts
 from reconcilers.metallb.findings import Secrets, findings
 from reconcilers.metallb.objects import Objects

@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from reconcilers.bit_sets import chosen, transposed
 from reconcilers.frrk8s.field_values import MED
+from reconcilers.metallb.bit_sets import chosen, transposed
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.pool_selection import PoolSelection
 from reconcilers.metallb.translation import families_of
@@ -65,7 +65,7 @@ class NodeRules(msgspec.Struct, frozen=True):
     advertisements: tuple[AdvertisementRule, ...]
     """Advertisements for this node."""
     selecting: Mapping[str, int] = {}
-    """The advertisements that select a pool, a bit each (`reconcilers.bit_sets`), by its name."""
+    """The advertisements that select a pool, a bit each (`bit_sets`), by its name."""
     lengths: Mapping[Family, tuple[int, ...]] = {}
     """The lengths of the prefixes of the pools: few, where an address has 32 or 128."""
     withheld: Withheld | None = None

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from reconcilers.bit_sets import first as first_of
 from reconcilers.dialect import Contributed, Rejected, ServiceAddress
+from reconcilers.metallb.bit_sets import first as first_of
 from reconcilers.metallb.conflicts import differing_preferences
 from reconcilers.metallb.route_sets import (
     AdvertisementRule,

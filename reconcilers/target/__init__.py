@@ -11,7 +11,7 @@ It knows no target. `reconcilers.apply` has the reconcilers of the speaker, `rec
 `reconcilers.operator` the API server's.
 """
 
-from reconcilers.target.queue import Outcome
+from reconcilers.target.queue import ReconcileOutcome
 from reconcilers.target.reconciler import Description, NotNow, Pace, ReconcileError, Reconciler
 from reconcilers.target.runner import ReconcilerReport, RoundSummary, Runner
 from reconcilers.target.verification import Drift, Verification
@@ -20,9 +20,9 @@ __all__ = [
     "Description",
     "Drift",
     "NotNow",
-    "Outcome",
     "Pace",
     "ReconcileError",
+    "ReconcileOutcome",
     "Reconciler",
     "ReconcilerReport",
     "RoundSummary",

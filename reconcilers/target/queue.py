@@ -20,7 +20,7 @@ LISTING: Final[ObjectKey] = ("*",)
 """Stands for all objects in the status of a listing that failed."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ReconcileOutcome(msgspec.Struct, frozen=True):
     """A write, a failure of an object or of the listing, or the first success after a failure."""
 
     reconciler: str
@@ -48,7 +48,7 @@ class Queue:
     """
 
     def __init__(
-        self, reconciler: Reconciler, rng: random.Random, report: Callable[[Outcome], None]
+        self, reconciler: Reconciler, rng: random.Random, report: Callable[[ReconcileOutcome], None]
     ) -> None:
         """``report`` receives each write, each failure, and each end of one."""
         description = reconciler.description
@@ -131,7 +131,7 @@ class Queue:
     def _listing_succeeded(self) -> None:
         self.written[LISTING] = None
         del self.failing[LISTING]
-        self._report(Outcome(self.name, LISTING, recovered=True))
+        self._report(ReconcileOutcome(self.name, LISTING, recovered=True))
 
     def end_round(self) -> None:
         """Note that a round of the queue has ended; it ends an error of all objects."""
@@ -276,7 +276,9 @@ class Queue:
         del self.dirty[key]
         self.forget(key)
         self._report(
-            Outcome(self.name, key, error=error, text=text, repeated=repeated, given_up=True)
+            ReconcileOutcome(
+                self.name, key, error=error, text=text, repeated=repeated, given_up=True
+            )
         )
 
     def _wait(self, key: ObjectKey, reason: NotNow, now: float) -> None:
@@ -299,7 +301,7 @@ class Queue:
             pause += error.retry_after
             text = str(error)
         pause = max(pause, pace.interval)
-        outcome = Outcome(
+        outcome = ReconcileOutcome(
             self.name,
             key,
             error=error,
@@ -321,7 +323,7 @@ class Queue:
         if written:
             self._given_up = None
         if recovered or written:
-            self._report(Outcome(self.name, key, written, recovered))
+            self._report(ReconcileOutcome(self.name, key, written, recovered))
 
     def _write(self, key: ObjectKey, status: ReconcileStatus) -> None:
         if self.statuses.get(key) != status:

@@ -35,7 +35,7 @@ from reconcilers.model import ReconcileStatus
 from reconcilers.round_span import describe_objects, round_span
 from reconcilers.sliced_work import Pieces, Slices, finish, settled
 from reconcilers.target.comparison import SLICE_PARTS, make_equal
-from reconcilers.target.queue import Outcome, Queue
+from reconcilers.target.queue import Queue, ReconcileOutcome
 from reconcilers.target.reconciler import Description, ObjectKey, Reconciler
 from statedb import Database, Snapshot, Table
 
@@ -134,7 +134,7 @@ class Runner:
         reconcilers: Iterable[Reconciler],
         rng: random.Random | None = None,
         wall_clock: Callable[[], float] = time.time,
-        report: Callable[[Outcome], None] = lambda _: None,
+        report: Callable[[ReconcileOutcome], None] = lambda _: None,
         name: str = "apply",
     ) -> None:
         """``statuses`` is None where no other part reads them; ``report`` receives outcomes.

@@ -41,4 +41,4 @@ def duplicate_errors(names: Iterable[str], path: str) -> Iterator[FieldError]:
     """Yield an error for each name that a list field of Cilium's kinds has more than once."""
     for name, count in Counter(names).items():
         if count > 1:
-            yield FieldError(path, f"name {name!r} is used {count} times; it has to be unique")
+            yield FieldError(path, f"duplicate name {name!r}")

@@ -189,7 +189,7 @@ def test_names_within_a_list_map_are_unique() -> None:
     peer = {"name": "p", "peerAddress": "192.0.2.1", "peerASN": 1}
     spec = {"bgpInstances": [{"name": "i", "localASN": 1, "peers": [peer, peer]}]}
     assert _errors(kinds.CLUSTER_CONFIG, spec) == {
-        "spec.bgpInstances[0].peers": "name 'p' is used 2 times; it has to be unique"
+        "spec.bgpInstances[0].peers": "duplicate name 'p'"
     }
 
 

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ServiceAddress
 from reconcilers.intent.options import IntentOptions
+from reconcilers.intent.service_addresses.address_set import AddressSet
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.cluster_networks import ClusterNetworks
 from reconcilers.intent.service_addresses.grants import ANY, Grants

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import msgspec
 
-from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses, Dialect, ReservedAddresses, extended
+from reconcilers.intent.service_addresses.address_set import AddressSet
 from resources.core.endpointslice import API_SERVICE
 from resources.core.kinds import BY_SERVICE, SERVICE_CIDR
 from resources.tables import Tables

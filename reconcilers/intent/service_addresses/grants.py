@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.address_set import AddressSet
+from reconcilers.intent.service_addresses.address_set import AddressSet
 from reconcilers.model import ObjectRef, Problem
 from resources.addresses import canonical_prefix
 from resources.core import Namespace

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses
+from reconcilers.intent.service_addresses.address_set import AddressSet
 from reconcilers.sliced_work import Slices
 
 NAME: Final = "waggle-cluster-addresses"

@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses, Dialect, ReservedAddresses, extended
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import published
@@ -21,6 +20,7 @@ from reconcilers.intent.service_addresses.address_rules import (
     AddressRules,
     address_rules,
 )
+from reconcilers.intent.service_addresses.address_set import AddressSet
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.cluster_networks import (
     ClusterNetworks,

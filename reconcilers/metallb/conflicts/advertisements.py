@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from reconcilers.bit_sets import first, following, members
+from reconcilers.metallb.bit_sets import first, following, members
 from reconcilers.metallb.conflicts.valid_objects import VERSIONS, ValidObjects
 from reconcilers.metallb.objects import listed_values, others_beside, problem_of_objects
 from reconcilers.model import ObjectRef, Problem

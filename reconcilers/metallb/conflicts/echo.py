@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from reconcilers.bit_sets import first, members
+from reconcilers.metallb.bit_sets import first, members
 from reconcilers.metallb.conflicts.valid_objects import ValidObjects
 from reconcilers.metallb.objects import problem_of_objects
 from reconcilers.model import ObjectRef, Problem

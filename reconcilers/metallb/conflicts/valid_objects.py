@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
-from reconcilers.bit_sets import bits_of, members, transposed
+from reconcilers.metallb.bit_sets import bits_of, members, transposed
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.pool_selection import PoolSelection
 from reconcilers.model import ObjectRef, ref_to
@@ -35,7 +35,7 @@ class ValidObjects:
     """Objects that are valid by themselves, and what follows from all of them.
 
     Pools and advertisements have numbers, in the order of their names, and a set of them has a bit for
-    each (`reconcilers.bit_sets`): a thousand advertisements, each with its own selection of a thousand
+    each (`bit_sets`): a thousand advertisements, each with its own selection of a thousand
     pools, are a thousand sets, and not a million pairs.
     """
 

@@ -189,7 +189,7 @@ class NodeObjectRows:
         for peer in self._peers.next(snapshot):
             key = (peer.row.instance, peer.row.name)
             before = self._seen_peers.pop(key, None)
-            now = None if peer.deleted else _what_it_is_told(peer.row)
+            now = None if peer.deleted else _export_settings(peer.row)
             if now is not None:
                 self._seen_peers[key] = now
             all_due = all_due or before != now
@@ -213,6 +213,6 @@ class NodeObjectRows:
             self._route_sets[prefix] = route_sets
 
 
-def _what_it_is_told(peer: Peer) -> Hashable:
-    """Return what decides which routes a peer is advertised."""
+def _export_settings(peer: Peer) -> Hashable:
+    """Return what decides which routes are advertised to a peer."""
     return (peer.route_set, peer.families, peer.suppressed, peer.origins)

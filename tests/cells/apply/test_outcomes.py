@@ -7,7 +7,7 @@ from typing import Any
 
 from cells.apply.outcomes import OutcomeLog, failure_text, object_ref
 from reconcilers.model import ObjectRef
-from reconcilers.target.queue import LISTING, Outcome
+from reconcilers.target.queue import LISTING, ReconcileOutcome
 
 KEY = ("Router", "ns", "a")
 
@@ -28,9 +28,13 @@ def test_an_outcome_is_a_line_of_each_thing_that_it_is() -> None:
         recovered=lines.of("recovered"),
         written=lines.of("written"),
     )
-    failed = Outcome("object", KEY, error=ValueError(), text="no")
-    repeated = Outcome("object", KEY, error=ValueError(), text="no", repeated=True)
-    for outcome in (failed, repeated, Outcome("object", KEY, written=True, recovered=True)):
+    failed = ReconcileOutcome("object", KEY, error=ValueError(), text="no")
+    repeated = ReconcileOutcome("object", KEY, error=ValueError(), text="no", repeated=True)
+    for outcome in (
+        failed,
+        repeated,
+        ReconcileOutcome("object", KEY, written=True, recovered=True),
+    ):
         outcomes.note(outcome)
     assert lines == [("failed", "a"), ("recovered", "a"), ("written", "a")]
     assert (outcomes.writes, outcomes.failures) == (1, {"object": 2})

@@ -16,7 +16,7 @@ from cells.operator.cell import Operator, make_leadership, process_attributes
 from cells.options import OperatorOptions
 from reconcilers.api_server import RequestError
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.target.queue import Outcome
+from reconcilers.target.queue import ReconcileOutcome
 
 REF = ObjectRef("CiliumBGPNodeConfig", "", "n1")
 KEY = ("CiliumBGPNodeConfig", "", "n1")
@@ -99,13 +99,13 @@ def test_each_write_and_each_failure_is_a_line(reconciler: str, what: str) -> No
 
     it.operator._objects = objects
 
-    def report(outcome: Outcome) -> list[dict[str, Any]]:
+    def report(outcome: ReconcileOutcome) -> list[dict[str, Any]]:
         with capture_logs() as logs:
             it.operator._outcomes.note(outcome)
         return [dict(line) for line in logs]
 
-    assert report(Outcome(reconciler, KEY)) == []
-    assert report(Outcome(reconciler, KEY, written=True)) == [
+    assert report(ReconcileOutcome(reconciler, KEY)) == []
+    assert report(ReconcileOutcome(reconciler, KEY, written=True)) == [
         {
             "event": "written",
             "event_name": "operator.written",
@@ -123,14 +123,18 @@ def test_each_write_and_each_failure_is_a_line(reconciler: str, what: str) -> No
         "attempt": 3,
         "retry_in": 1.3,
     }
-    failed = Outcome(
+    failed = ReconcileOutcome(
         reconciler, KEY, error=ValueError("v"), text="as text", attempts=3, retry_in=1.26
     )
     assert report(failed) == [{**common, "reason": "as text"}]
     refused = RequestError("node config", "another version", 1.0)
-    (line,) = report(Outcome(reconciler, KEY, error=refused, text="t", attempts=3, retry_in=1.26))
+    (line,) = report(
+        ReconcileOutcome(reconciler, KEY, error=refused, text="t", attempts=3, retry_in=1.26)
+    )
     assert line == {**common, "reason": "another version"}
-    repeated = Outcome(reconciler, KEY, error=refused, attempts=3, retry_in=1.26, repeated=True)
+    repeated = ReconcileOutcome(
+        reconciler, KEY, error=refused, attempts=3, retry_in=1.26, repeated=True
+    )
     assert len(report(repeated)) == 1
     assert it.errors == 3
     assert it.operator._outcomes.failures == {REF: 3}

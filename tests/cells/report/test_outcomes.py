@@ -18,7 +18,7 @@ from cells.report.node_objects import NodeObjectReport
 from reconcilers.api_server import RequestError
 from reconcilers.model import ObjectRef
 from reconcilers.report.events import Regarding
-from reconcilers.target.queue import LISTING, Outcome
+from reconcilers.target.queue import LISTING, ReconcileOutcome
 from tests.cells.report.test_session_events import Reporting
 from tests.reconcilers.report.test_events import down
 
@@ -38,11 +38,11 @@ def test_statuses_are_counted_and_an_error_is_logged_once() -> None:
     report = Reporting().report
     with capture_logs() as logs:
         note = report._statuses.note
-        note(Outcome("statuses", KEY, written=True))
-        failed = Outcome("statuses", KEY, error=ValueError(), text="403: no")
+        note(ReconcileOutcome("statuses", KEY, written=True))
+        failed = ReconcileOutcome("statuses", KEY, error=ValueError(), text="403: no")
         note(failed)
         note(replace(failed, repeated=True))
-        note(Outcome("statuses", KEY, written=True, recovered=True))
+        note(ReconcileOutcome("statuses", KEY, written=True, recovered=True))
     assert [(line["event_name"], line["log_level"]) for line in logs] == [
         ("report.failed", "warning"),
         ("report.recovered", "info"),
@@ -62,9 +62,9 @@ def test_events_are_counted_and_a_rejection_is_logged_once() -> None:
         report._events.record(down(regarding=Regarding(SERVICE, "v1")))
         (key,) = report._events.events.all_events()
         note = report._events.outcomes.note
-        note(Outcome("event", key, written=True))
-        note(Outcome("event", LISTING, error=ValueError(), text="503: away"))
-        rejected = Outcome("event", key, error=ValueError(), text="403: no", given_up=True)
+        note(ReconcileOutcome("event", key, written=True))
+        note(ReconcileOutcome("event", LISTING, error=ValueError(), text="503: away"))
+        rejected = ReconcileOutcome("event", key, error=ValueError(), text="403: no", given_up=True)
         note(rejected)
         note(replace(rejected, repeated=True))
     assert [(line["event_name"], line["object"], line["reason"]) for line in logs] == [
@@ -146,10 +146,10 @@ def test_the_state_of_a_kind_of_objects_of_the_node() -> None:
 
 def test_an_object_that_is_not_written_is_counted_and_logged_once() -> None:
     it = Objects()
-    failed = Outcome("BGPSessionState", ("", "n1-tor"), error=ValueError(), text="as text")
+    failed = ReconcileOutcome("BGPSessionState", ("", "n1-tor"), error=ValueError(), text="as text")
     refused = RequestError("status", "refused", 1.0)
     with capture_logs() as logs:
-        it.report._outcomes.note(Outcome("BGPSessionState", ("", "n1-tor"), written=True))
+        it.report._outcomes.note(ReconcileOutcome("BGPSessionState", ("", "n1-tor"), written=True))
         it.report._outcomes.note(failed)
         it.report._outcomes.note(replace(failed, repeated=True))
         it.report._outcomes.note(replace(failed, key=("", ""), error=refused))

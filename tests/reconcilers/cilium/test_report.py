@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconcilers.cilium.node_errors import (
+from reconcilers.cilium.conditions import (
     MAX_ERRORS_SHOWN,
     errors_of,
     reconcile_error,

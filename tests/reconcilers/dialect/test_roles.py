@@ -53,14 +53,14 @@ ROLES = {"options", "dialect", "compile_node", "route_sets", "route_sources"} | 
 }
 """The files, or packages, that every dialect has by these names, if it has them."""
 OWN_FILES = {
-    "cilium": "bfd default_router_id exposure instances interfaces node_configs node_errors "
+    "cilium": "bfd default_router_id exposure instances interfaces node_configs "
     "node_status peer_ends pod_cidrs pod_ip_pools router_ids sessions v1/annotations v1/names",
     "frrk8s": "blocked claim_table claims configuration_text exports field_values "
     "isolation/isolated_objects isolation/joint_relations isolation/order isolation/references "
     "kernel_routes last_good merge/merger merge/union one_object/neighbors one_object/routers "
     "one_object/session prefix_rules raw_config raw_redistribution "
     "redistribute_annotation router_rows unit_parts",
-    "metallb": "conflicts/advertisements conflicts/all_conflicts conflicts/echo "
+    "metallb": "bit_sets conflicts/advertisements conflicts/all_conflicts conflicts/echo "
     "conflicts/shared_values conflicts/valid_objects feed findings "
     "pool_selection preferences_beside_frrk8s relations",
     "ovnk": "advertiser_annotations attached_networks changed_objects egress_ips errors evpn "

@@ -13,8 +13,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from reconcilers.address_set import AddressSet
 from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.intent.service_addresses.address_set import AddressSet
 from reconcilers.intent.service_addresses.published import PARTS
 from reconcilers.model import Attributes, Contribution
 from reconcilers.sliced_work import Slices

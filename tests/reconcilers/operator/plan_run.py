@@ -14,7 +14,7 @@ from reconcilers.operator.planned_conditions import PlannedConditions
 from reconcilers.operator.planned_objects import (
     PlannedObjects,
 )
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from resources.kind import Kinds
 from resources.kubernetes import KubernetesError, StatusError
 from statedb import Database
@@ -91,7 +91,7 @@ class Run:
         self.api = api or Api()
         self.wall = 1_767_225_600.0
         """Unix time: 2026-01-01."""
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ReconcileOutcome] = []
         self.adopted: list[ObjectRef] = []
         self.allowed = True
         self.plan = Plan((), {}, ())

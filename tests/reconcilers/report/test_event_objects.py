@@ -17,7 +17,7 @@ from reconcilers.report.events import (
     SECONDS_PER_TOKEN,
     EventCorrelator,
 )
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from reconcilers.target.write_spread import WriteSpread
 from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable
@@ -65,7 +65,7 @@ class Job:
     def __init__(self) -> None:
         self.events = EventCorrelator("n1", WriteSpread(lambda: 0.0, lambda: 1))
         self.api = Api()
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ReconcileOutcome] = []
         self.recorded: Subject[None] = Subject()
 
         def now() -> float:

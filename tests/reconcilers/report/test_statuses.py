@@ -18,7 +18,7 @@ from reconcilers.report.statuses import (
     StatusClient,
     Statuses,
 )
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from reconcilers.target.write_spread import WriteSpread
 from resources.cilium.status import InstanceStatus, NodeConfigStatus
 from resources.kubernetes import KubernetesError, StatusError
@@ -99,7 +99,7 @@ class Run:
     ) -> None:
         rng = random.Random(seed)  # noqa: S311
         self.api: Any = api
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ReconcileOutcome] = []
         self.row: ObjectStatus | None = row()
         self._db = Database()
         self._table: Table[ObjectStatus] = self._db.table(
@@ -117,7 +117,7 @@ class Run:
         self.runner = Runner(self._db, None, [self.statuses], rng, report=self.outcomes.append)
 
     @property
-    def failures(self) -> list[Outcome]:
+    def failures(self) -> list[ReconcileOutcome]:
         return [outcome for outcome in self.outcomes if outcome.error]
 
     @property

@@ -15,9 +15,9 @@ from reconcilers.sliced_work import Slices, at_once
 from reconcilers.target import (
     Description,
     NotNow,
-    Outcome,
     Pace,
     ReconcileError,
+    ReconcileOutcome,
     RoundSummary,
     Runner,
 )
@@ -104,7 +104,7 @@ class Job:
 
     def __init__(self, target: Remote) -> None:
         self.target = target
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ReconcileOutcome] = []
         self.runner = Runner(Database(), None, [target], report=self.outcomes.append)
         self._changed = asyncio.Event()
         (stream,) = self.runner.wakes()

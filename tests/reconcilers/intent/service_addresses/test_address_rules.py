@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ServiceAddress
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import AddressRules, Rejection, address_rules
+from reconcilers.intent.service_addresses.address_set import AddressSet
 from reconcilers.intent.service_addresses.cluster_networks import ClusterNetworks
 from reconcilers.model import ObjectRef
 from reconcilers.prefixes import host_route

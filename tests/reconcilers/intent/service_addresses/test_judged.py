@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.address_set import AddressSet
 from reconcilers.intent.service_addresses import judged
 from reconcilers.intent.service_addresses.address_rules import AddressChanges
+from reconcilers.intent.service_addresses.address_set import AddressSet
 from reconcilers.intent.service_addresses.judged import JudgedAddresses
 from reconcilers.prefixes import host_route
 

@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses
+from reconcilers.intent.service_addresses.address_set import AddressSet
 from reconcilers.intent.service_addresses.published import MAX_OCTETS, decode, encode, octets
 from reconcilers.prefixes import host_route
 from reconcilers.sliced_work import finish

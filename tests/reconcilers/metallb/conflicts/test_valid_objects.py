@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.bit_sets import bits_of, members
+from reconcilers.metallb.bit_sets import bits_of, members
 from reconcilers.metallb.conflicts import ValidObjects
 from tests.reconcilers.metallb.objects import advertisement, pool, rows
 

@@ -13,7 +13,7 @@ from cells.hive.rounds import in_slices
 from reconcilers.dialect import NodeObject, NodeObjectKey, NodeObjectKind
 from reconcilers.report.node_objects.objects import ReportedNodeObjects
 from reconcilers.report.node_objects.place import Place
-from reconcilers.target import Outcome, Runner
+from reconcilers.target import ReconcileOutcome, Runner
 from resources.crds.schema_markers import Definition
 from resources.kind import Kind
 from resources.kubernetes import KubernetesError, StatusError
@@ -185,7 +185,7 @@ class Run:
         nodes: int = 1,
     ) -> None:
         self.api = api
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[ReconcileOutcome] = []
         rng = random.Random(1)  # noqa: S311
         self.objects = ReportedNodeObjects(
             api,

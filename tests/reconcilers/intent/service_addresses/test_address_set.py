@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.address_set import SLICE_TEXTS, AddressSet
+from reconcilers.intent.service_addresses.address_set import SLICE_TEXTS, AddressSet
 from reconcilers.prefixes import host_route
 
 PREFIXES = st.builds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.bit_sets import (
+from reconcilers.metallb.bit_sets import (
     ROWS_AT_ONCE,
     bits_of,
     chosen,
