@@ -220,17 +220,18 @@ class ObjectsOfNode(NamedTuple):
     def _translations(self, objects: Mapping[str, Objects]) -> Slices[dict[str, Translation]]:
         translations: dict[str, Translation] = {}
         for name, of_objects in objects.items():
-            given = self.feeds[name].translation(self.snapshot, of_objects, self._others(name))
+            others = self._others(name, objects)
+            given = self.feeds[name].translation(self.snapshot, of_objects, others)
             translations[name] = yield from sliced(given)
         return translations
 
-    def _others(self, feed: str) -> list[Any]:
-        """Return the rows of the node beside the rows of one feed."""
+    def _others(self, feed: str, objects: Mapping[str, Objects]) -> list[Any]:
+        """Return the rows of the node's own objects, and of these objects of the other feeds."""
         of_feeds = (
             translated.row
-            for name, other in self.feeds.items()
-            if name != feed and not other.problems
-            for translated in other.units(other.objects)
+            for name, of_objects in objects.items()
+            if name != feed
+            for translated in self.feeds[name].units(of_objects)
         )
         return [*(unit.row for unit in self.own), *of_feeds]
 

@@ -219,6 +219,13 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "effective=frozenset(),",
         _CONDITIONS,
     ),
+    (
+        "feeds: local preferences are compared with a feed that has an unrelated conflict",
+        "reconcilers/frrk8s/in_effect.py",
+        "            if name != feed\n",
+        "            if name != feed and not self.feeds[name].problems\n",
+        "tests/reconcilers/frrk8s/test_feeders.py",
+    ),
 )
 LIVE: Final[tuple[tuple[str, ...], ...]] = (
     (

@@ -27,6 +27,8 @@ class TowerSpec(Struct, frozen=True):
     address: str
     port: int = 179
     prefixes: tuple[str, ...] = ()
+    local_pref: int = 0
+    """The local preference of the prefixes; 0: none."""
     zone: str = ""
 
 
@@ -101,11 +103,15 @@ class TowerFeed(api.Feed):
 
 def _configuration(row: Tower) -> Any:  # noqa: ANN401  a row
     spec = row.spec
+    advertised: Json = {"allowed": {"mode": "all"}}
+    if spec.local_pref:
+        preference = {"localPref": spec.local_pref, "prefixes": list(spec.prefixes)}
+        advertised["withLocalPref"] = [preference]
     neighbor = {
         "address": spec.address,
         "asn": 64950,
         "port": spec.port,
-        "toAdvertise": {"allowed": {"mode": "all"}},
+        "toAdvertise": advertised,
     }
     metadata = {
         "name": row.metadata.name,

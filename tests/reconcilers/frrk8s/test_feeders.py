@@ -15,7 +15,8 @@ from reconcilers.metallb.dialect import MetalLBDialect
 from tests.reconcilers.frrk8s.agent_in_memory import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.reconcilers.frrk8s.feeders import feeder, tower
-from tests.reconcilers.metallb.objects import peer
+from tests.reconcilers.metallb.objects import advertisement, peer
+from tests.reconcilers.metallb.test_node import FRONT, endpoints, service
 
 ANT, ANT_KIND = feeder("Ant")
 BEE, BEE_KIND = feeder("Bee")
@@ -49,6 +50,14 @@ class Node(AgentInMemory):
             one["address"]: [route["prefix"] for route in one["advertise"]]
             for instance in self.render()["instances"]
             for one in instance["peers"]
+        }
+
+    def advertised(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the routes that each peer is advertised, by its address."""
+        return {
+            item["address"]: item["advertise"]
+            for instance in self.render()["instances"]
+            for item in instance["peers"]
         }
 
     def reported(self) -> list[tuple[str, list[str]]]:
@@ -103,6 +112,42 @@ def test_a_feed_that_is_wrong_by_itself_stops_no_other(mode: OnConflict) -> None
     assert after[ADDRESSES[1]] == ["10.1.0.0/16"]
     assert after[ADDRESSES[2]] == ["10.2.0.0/16"]
     assert (before.keys() <= after.keys()) is (mode == "keep")
+
+
+SERVICE = "198.18.30.1/32"
+PREFERENCE = 100
+"""The local preference of MetalLB's advertisement of the Service."""
+METALLB = (
+    peer("a"),
+    FRONT,
+    advertisement("x", localPref=PREFERENCE),
+    service("s", SERVICE.removesuffix("/32")),
+    endpoints("s"),
+)
+METALLB_PEER = "203.0.113.9"
+
+
+def preferring(created: str, kind: str = "Ant") -> dict[str, Any]:
+    """Return an object with another local preference of the Service, on MetalLB's session."""
+    prefixes = [SERVICE]
+    return tower(kind, "p", METALLB_PEER, prefixes=prefixes, localPref=200, created=created)
+
+
+@pytest.mark.parametrize("unrelated", [[], [1, 2]], ids=["alone", "beside an unrelated conflict"])
+@pytest.mark.parametrize("mode", ["isolate", "keep"])
+def test_a_local_preference_in_another_feed_is_a_conflict(
+    mode: OnConflict, unrelated: list[int]
+) -> None:
+    node = Node(mode)
+    node.put(preferring(at(1)), *METALLB[:-2])
+    node.put(*(tower("Ant", f"{n}", ADDRESSES[n], zone="x", created=at(n)) for n in unrelated))
+    node.put(*METALLB[-2:])
+    conflict = ("conflict", ["Ant/p", "BGPAdvertisement/metallb-system/x"])
+    assert conflict in node.reported()
+    if mode == "isolate":
+        assert [route["localPreference"] for route in node.advertised()[METALLB_PEER]] == [
+            PREFERENCE
+        ]
 
 
 class Session(NamedTuple):
@@ -204,6 +249,20 @@ def test_the_way_to_the_objects_of_all_feeds_does_not_matter(
     walked.put(*(one.value() for one in after))
     at_once.put(*(one.value() for one in after))
     assert walked.render() == at_once.render()
+
+
+@settings(max_examples=30)
+@given(SESSIONS, st.sampled_from(KINDS), st.sampled_from(["", *map(at, range(1, 10))]))
+def test_a_conflict_changes_nothing_of_unrelated_objects(
+    sessions: list[Session], kind: str, created: str
+) -> None:
+    alone, beside = Node(), Node()
+    objects = [preferring(created, kind), *METALLB, *(one.value() for one in sessions)]
+    alone.put(*objects)
+    pair = [tower(kind, f"{n}", f"203.0.113.{n}", zone="z", created=at(20)) for n in (20, 21)]
+    beside.put(*objects, *pair)
+    older = {"203.0.113.20": []}
+    assert beside.advertised() == alone.advertised() | older
 
 
 @pytest.mark.parametrize("mode", ["keep", "clear"])
