@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from waggle.schemas import item_types, schema
+from waggle.commands.schema.schemas import item_types, schema
 
 FILE: Final = Path(__file__).parent / "schema_members.txt"
 

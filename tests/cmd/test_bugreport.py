@@ -28,7 +28,7 @@ from tests.support.ports import free_port
 from tests.support.wait import eventually
 from waggle.__main__ import main
 from waggle.commands import bugreport
-from waggle.redaction import REDACTED, Redaction, is_secret_name
+from waggle.commands.bugreport.redaction import REDACTED, Redaction, is_secret_name
 
 NUMBERS = iter(range(1000, 9999))
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl"

@@ -14,8 +14,8 @@ from waggle.commands.demo import program
 from waggle.commands.demo.background import Ready, detach
 from waggle.commands.demo.lock import DemoLock, RunsAlreadyError
 from waggle.commands.demo.report import Report
+from waggle.commands.schema.schemas import schema
 from waggle.demo_changes import ReceivedRoute, Session, Snapshot
-from waggle.schemas import schema
 
 UP = Session(address="127.0.0.1", peer_asn=65000, state="Established")
 DOWN = Session(address="127.0.0.1", state="Idle", reason="connection lost")

@@ -22,10 +22,10 @@ from tests.cmd.test_schema import check
 from tests.support.apiserver import BackgroundApiServer, status
 from tests.support.kinds import KINDS
 from waggle.__main__ import main
+from waggle.commands.schema.schemas import schema
 from waggle.fleet import ask as ask_module
 from waggle.fleet.agents import AgentPod
 from waggle.fleet.routes import ONLY_AGENTS
-from waggle.schemas import schema
 
 Json = dict[str, Any]
 WEB, SHOP = "198.51.100.10/32", "198.51.100.11/32"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cmd.help_pages import page
 from waggle.__main__ import COMMANDS, main, whole_parser
-from waggle.man import pages
+from waggle.commands.docs.man import pages
 
 
 def test_each_command_has_a_page(tmp_path: Path) -> None:

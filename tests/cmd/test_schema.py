@@ -23,8 +23,8 @@ from tests.support import json_schema, plain_yaml, scenario
 from tests.support.agent import Agent
 from tests.support.reason_words import sources
 from waggle.__main__ import COMMANDS, main
+from waggle.commands.schema.schemas import item_types, kinds, schema
 from waggle.dialects import DIALECTS
-from waggle.schemas import item_types, kinds, schema
 
 OPEN = f"{'ff' * 16}001d0104fde8005ac000020100"
 OF_AGENT = (

@@ -13,7 +13,7 @@ from cells.api.model import PeerMembers
 from cells.serve.items import INTERNAL
 from speaker.api import PeerStatus
 from tests.cmd.test_top import BEFORE, NOW, process, session
-from waggle.schemas import _status, schema
+from waggle.commands.schema.schemas import _status, schema
 from waggle.sessions import columns
 from waggle.tables import Column
 from waggle.top_screen import SHOWN, Reading, lines

@@ -25,10 +25,10 @@ from tests.support.api import serving
 from tests.support.page import made_up
 from waggle import output
 from waggle.__main__ import main
+from waggle.commands.schema.schemas import schema
 from waggle.commands.ui import _port
 from waggle.commands.ui.program import NO_REVISIONS, UiServer, print_link, print_next_link
 from waggle.commands.ui.sources import OneAgent, Query, Revisions, merged
-from waggle.schemas import schema
 
 Job = Callable[[UiServer, int], None]
 

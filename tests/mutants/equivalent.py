@@ -45,7 +45,7 @@ EQUIVALENT: Final = (
         "the name of the settings in a file, which the command does not read; the flags have their own",
     ),
     Equivalent(
-        "cmd/waggle/commands/bugreport.py",
+        "cmd/waggle/commands/bugreport/__init__.py",
         "data = file.read(MAX_FILE_OCTETS + 1)",
         "1 -> 2",
         "that there is more than the limit is as sure with a second octet",
@@ -57,7 +57,7 @@ EQUIVALENT: Final = (
         "at the end of a template an empty text follows, which prints nothing",
     ),
     Equivalent(
-        "cmd/waggle/schemas.py",
+        "cmd/waggle/commands/schema/schemas.py",
         'if member.get("default", 0) is None:',
         "0 -> 1",
         "of a member without a default: any value that is not None",

@@ -20,7 +20,7 @@ from cells.api.model import (
     KernelRouteItem,
     RouteItem,
 )
-from waggle.document_schemas import DOCUMENTS
+from waggle.commands.schema.document_schemas import DOCUMENTS
 
 Json: TypeAlias = dict[str, Any]
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"

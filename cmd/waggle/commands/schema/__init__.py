@@ -39,8 +39,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the schema, or the kinds; returns the exit status."""
-    from waggle import schemas
-    from waggle.schemas import schema
+    from waggle.commands.schema import schemas
+    from waggle.commands.schema.schemas import schema
 
     kinds = schemas.kinds()
     if args.kind is None:

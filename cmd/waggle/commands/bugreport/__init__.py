@@ -25,7 +25,7 @@ from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, NO_AGENT, USAGE, memb
 from waggle.tables import Column
 
 if TYPE_CHECKING:
-    from waggle.redaction import Redaction
+    from waggle.commands.bugreport.redaction import Redaction
 
 COLUMNS = (
     Column("FILE", member("name")),
@@ -281,7 +281,7 @@ def _archive(
     name: str, parts: list[Part], environ: dict[str, str]
 ) -> tuple[bytes, list[dict[str, Any]]]:
     """Return the archive, and an item for each part. All secrets are known before any is written."""
-    from waggle.redaction import Redaction
+    from waggle.commands.bugreport.redaction import Redaction
 
     redaction = Redaction()
     redaction.learn_environment(environ)

@@ -90,7 +90,7 @@ def _write_man_pages(args: argparse.Namespace) -> int:
     import importlib.metadata
 
     from waggle.__main__ import whole_parser
-    from waggle.man import pages as man_pages
+    from waggle.commands.docs.man import pages as man_pages
 
     if args.page is not None:
         complain("waggle docs", "--man writes all man pages: no NAME goes with it")
