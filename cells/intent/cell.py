@@ -70,7 +70,7 @@ class IntentStep(Protocol):
         ...
 
     def slices(self) -> Slices[None]:
-        """Write the rows that the compiler reads."""
+        """Write the rows that the compiler reads next; they make no further round due."""
         ...
 
 

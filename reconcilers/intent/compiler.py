@@ -170,7 +170,11 @@ class IntentCompiler:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a run of the intent compiler due."""
+        """The tables whose changes make a run of the intent compiler due.
+
+        Without `IntentTables.generated` and `deletions`: the compiler writes them, and the operator's
+        part in this process, which has run before it in the same round.
+        """
         tables: dict[str, Table[Any]] = {
             table.name: table
             for dialect in self._dialects.values()
@@ -186,8 +190,6 @@ class IntentCompiler:
             *self._intents.shared,
             resources.kernel_routes,
             resources.nodes,
-            intent.generated,
-            intent.deletions,
             intent.unsent_routes,
             intent.bfd_sessions,
             intent.learned_limits,

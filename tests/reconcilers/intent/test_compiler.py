@@ -50,6 +50,56 @@ def test_a_round_without_changes_does_nothing() -> None:
     assert (again.dialects, again.objects, again.routes) == ((), 0, 0)
 
 
+@pytest.mark.parametrize("operator", [True, False])
+def test_a_round_makes_no_other_one_due(operator: bool) -> None:
+    """What it generates and deletes is in effect at its end: a further round has nothing to do."""
+    cluster = usual(operator=operator)
+    due: list[str] = []
+    of_operator = () if cluster.operator is None else cluster.operator.followed
+
+    def follow(table: Table[Any]) -> None:
+        table.observable.subscribe(lambda _: due.append(table.name))
+
+    for table in dict.fromkeys((*cluster.compiler.followed, *of_operator)):
+        follow(table)
+
+    def one_round() -> set[str]:
+        intent = cluster.intent
+        before = [table.revision(cluster.db.snapshot()) for table in intent.compiled]
+        cluster.run()
+        written = list(due)
+        after = [table.revision(cluster.db.snapshot()) for table in intent.compiled]
+        assert before != after
+        further = cluster.run()
+        assert (further.ready, further.dialects, further.objects) == (True, (), 0)
+        assert written == due == []
+        return {str(peer.address) for peer in intent.peers.all(cluster.db.snapshot())}
+
+    assert one_round() == {"192.0.2.9"}
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerAddress="192.0.2.8")]))
+    assert due == [cluster.resources.of(kinds.CLUSTER_CONFIG).name]
+    due.clear()
+    assert one_round() == {"192.0.2.8"}
+    # A stored NodeConfig of the ClusterConfig, which no longer selects the node, is deleted.
+    unselected = cluster_config(nodeSelector={"matchLabels": {"bgp": "no"}})
+    unselected["metadata"]["uid"] = "u"
+    owner = {
+        "apiVersion": kinds.CLUSTER_CONFIG.api_versions[0],
+        "kind": kinds.CLUSTER_CONFIG.name,
+        "name": "c",
+        "uid": "u",
+        "controller": True,
+    }
+    instance = {"name": "i", "localASN": 65001, "peers": [peer(peerAddress="192.0.2.7")]}
+    metadata = {"name": NODE, "ownerReferences": [owner]}
+    cluster.put(kinds.NODE_CONFIG, {"metadata": metadata, "spec": {"bgpInstances": [instance]}})
+    cluster.put(kinds.CLUSTER_CONFIG, unselected)
+    due.clear()
+    assert one_round() == (set() if operator else {"192.0.2.7"})
+    deleted = [str(row.object) for row in cluster.intent.deletions.all(cluster.db.snapshot())]
+    assert deleted == ([f"CiliumBGPNodeConfig/{NODE}"] if operator else [])
+
+
 def test_a_changed_service_costs_that_service_only() -> None:
     cluster = usual()
     for number in range(50):
@@ -420,15 +470,13 @@ def test_the_table_that_is_read_last_triggers_the_first_round() -> None:
     cluster = usual()
     names = {table.name for table in cluster.compiler.followed}
     of_objects: tuple[Table[Any], ...] = cluster.resources.resources
-    # And the kernel, what the operator generates in the same process, and sessions.
+    # And the kernel, and sessions.
     of_peers = {"session_addresses", "next_hops", "unsent-routes", "learned-limits", "bfd-sessions"}
     others = {
         "host",
         "gateways",
         "kernel-routes",
         "unread-objects",
-        "generated",
-        "deletions",
         *of_peers,
     }
     assert names == {table.name for table in of_objects} | others
