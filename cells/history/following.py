@@ -33,6 +33,7 @@ from cells.intent.cell import IntentLoop
 from cells.speaker.events import SpeakerEvents
 from reconcilers.intent_tables import IntentTables
 from reconcilers.sliced_work import Pieces, Slices
+from reconcilers.token_bucket import TokenBucket
 from resources.row_updates import primary_key
 from resources.tables import Tables
 from speaker.api import Event
@@ -67,20 +68,16 @@ class ChangedRow(NamedTuple):
 
 
 class Allowance:
-    """The number of entries that a kind may add: a token bucket."""
+    """The number of entries that a kind may add."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._tokens = float(BURST)
-        self._since = clock()
+        self._bucket = TokenBucket(BURST, PER_SECOND)
 
     def take(self, wanted: int) -> int:
         """Return how many of so many entries may be added now."""
-        now = self._clock()
-        self._tokens = min(float(BURST), self._tokens + PER_SECOND * (now - self._since))
-        self._since = now
-        granted = min(wanted, int(self._tokens))
-        self._tokens -= granted
+        granted = min(wanted, int(self._bucket.tokens(self._clock())))
+        self._bucket.take(granted)
         return granted
 
 

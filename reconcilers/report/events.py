@@ -20,6 +20,7 @@ import msgspec
 from reconcilers.model import ObjectRef
 from reconcilers.target.reconciler import ObjectKey
 from reconcilers.target.write_spread import WriteSpread
+from reconcilers.token_bucket import TokenBucket
 
 JsonObject = dict[str, Any]
 
@@ -124,8 +125,7 @@ class EventCorrelator:
         """The occurrence of each Event."""
         self._changed: dict[ObjectKey, None] = {}
         """Events that may have to be written, or that are dropped, since `take_changed`."""
-        self._tokens = float(BURST)
-        self._refilled_at = 0.0
+        self._bucket = TokenBucket(BURST, 1 / SECONDS_PER_TOKEN)
         self.dropped = 0
         """Occurrences that no Event reports."""
         self._warned = 0
@@ -230,7 +230,7 @@ class EventCorrelator:
 
     def written(self, write: EventWrite, now: float) -> None:
         """Mark an Event as written, or as present in the API server."""
-        self._tokens -= 1.0
+        self._bucket.take()
         record = self._records.get(write.occurrence)
         if record is not None:
             record.written = max(record.written, write.count)
@@ -248,7 +248,7 @@ class EventCorrelator:
 
     def rejected(self, write: EventWrite, now: float) -> None:
         """Drop an Event that the API server has rejected."""
-        self._tokens -= 1.0
+        self._bucket.take()
         record = self._records.get(write.occurrence)
         if record is not None:
             self.dropped += record.count - record.written
@@ -260,12 +260,8 @@ class EventCorrelator:
         return self._events[key].of_tenant
 
     def token_pause(self, now: float, *, of_tenant: bool = False) -> float:
-        """Refill the token bucket of Events; returns the seconds until one may be written."""
-        elapsed = max(0.0, now - self._refilled_at)
-        self._tokens = min(float(BURST), self._tokens + elapsed / SECONDS_PER_TOKEN)
-        self._refilled_at = now
-        needed = 1.0 + (RESERVED_TOKENS if of_tenant else 0)
-        return max(0.0, (needed - self._tokens) * SECONDS_PER_TOKEN)
+        """Return the seconds until the token bucket of Events permits one."""
+        return self._bucket.pause(now, 1 + (RESERVED_TOKENS if of_tenant else 0))
 
     def _write(self, occurrence: Occurrence, record: _Record) -> EventWrite:
         _, namespace, name = record.key

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
+from reconcilers.token_bucket import TokenBucket
+
 COUNT_INTERVAL_SECONDS: Final = 60.0
 """Between two writes of one object that change nothing but numbers, at the least."""
 NODES_PER_SECOND: Final = 15.0
@@ -24,8 +26,6 @@ AGENT_RATE: Final = 10.0
 """Writes of one kind in a second, of one agent at the most."""
 CLUSTER_RATE: Final = 500.0
 """Writes of one kind in a second, of all agents together at the most."""
-SHORTEST_PAUSE: Final = 0.001
-"""Seconds; less is below the precision of a clock."""
 BURST: Final = 20.0
 """Writes without a pause after a time without any."""
 
@@ -64,21 +64,18 @@ class WriteSpread:
 
 @final
 class RequestRate:
-    """A token bucket whose rate falls with the number of nodes."""
+    """The rate of an agent's requests, which falls with the number of nodes."""
 
     def __init__(self, nodes: Callable[[], int]) -> None:
         """``nodes`` returns the number of nodes of the cluster."""
         self._nodes = nodes
-        self._tokens = BURST
-        self._counted_at = 0.0
+        self._bucket = TokenBucket(BURST, AGENT_RATE)
 
     def wait(self, now: float) -> float:
         """Return the seconds until the fleet's pace permits the next request; 0.0 for now."""
-        rate = min(AGENT_RATE, CLUSTER_RATE / max(1, self._nodes()))
-        self._tokens = min(BURST, self._tokens + max(0.0, now - self._counted_at) * rate)
-        self._counted_at = now
-        return 0.0 if self._tokens >= 1.0 else max(SHORTEST_PAUSE, (1.0 - self._tokens) / rate)
+        self._bucket.rate = min(AGENT_RATE, CLUSTER_RATE / max(1, self._nodes()))
+        return self._bucket.pause(now)
 
     def take(self) -> None:
         """Take a token for a request from the fleet's rate."""
-        self._tokens -= 1.0
+        self._bucket.take()
