@@ -5,12 +5,7 @@ webhook does. ``waggle check`` lists the problems of all nodes in manifests. Pur
 transactions of the database, which no other reader sees.
 """
 
-from reconcilers.admission.cluster_problems import (
-    ClusterProblem,
-    NodeGroups,
-    cluster_problems,
-    node_groups,
-)
+from reconcilers.admission.cluster_problems import node_groups
 from reconcilers.admission.hypothetical_nodes import (
     Selectors,
     hypothetical_label_sets,
@@ -21,13 +16,10 @@ from reconcilers.admission.hypothetical_nodes import (
 from reconcilers.admission.review import Request, Reviewer, Verdict
 
 __all__ = [
-    "ClusterProblem",
-    "NodeGroups",
     "Request",
     "Reviewer",
     "Selectors",
     "Verdict",
-    "cluster_problems",
     "hypothetical_label_sets",
     "node_groups",
     "node_selectors",

@@ -59,7 +59,7 @@ from reconcilers.dialect.feed import (
     Translated,
     Translation,
 )
-from reconcilers.dialect.feeding import FeederError, Feeding
+from reconcilers.dialect.feeding import Feeding
 from reconcilers.dialect.installation import (
     Companion,
     DialectSecrets,
@@ -150,7 +150,6 @@ __all__ = [
     "Feed",
     "FeedConflicts",
     "FeedRelations",
-    "FeederError",
     "Feeding",
     "Finding",
     "HostNeeds",

@@ -5,14 +5,7 @@ states of a node, by the speaker's table of what resets a session (`speaker.engi
 `Plan` joins the plans of all nodes. Pure; `reconcilers.plan_manifests` compiles the states.
 """
 
-from reconcilers.plan.changes import (
-    FieldChange,
-    InstanceChange,
-    KernelChange,
-    NodePlan,
-    RouteChange,
-    SessionChange,
-)
+from reconcilers.plan.changes import FieldChange, NodePlan, SessionChange
 from reconcilers.plan.fleet_plan import MaxWithdraw, Plan
 from reconcilers.plan.node_plan import node_plan
 from reconcilers.plan.node_state import NodeState, PeerState, node_state
@@ -20,14 +13,11 @@ from reconcilers.plan.transfer import masked, state_items, state_of
 
 __all__ = [
     "FieldChange",
-    "InstanceChange",
-    "KernelChange",
     "MaxWithdraw",
     "NodePlan",
     "NodeState",
     "PeerState",
     "Plan",
-    "RouteChange",
     "SessionChange",
     "masked",
     "node_plan",

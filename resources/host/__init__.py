@@ -16,7 +16,7 @@ from resources.host.network import (
     KernelTable,
     Vrf,
 )
-from resources.host.nodenetwork import NodeNetwork, node_network_errors
+from resources.host.nodenetwork import NodeNetwork
 
 __all__ = [
     "BGP_PROTOCOL",
@@ -28,6 +28,5 @@ __all__ = [
     "KernelTable",
     "NodeNetwork",
     "Vrf",
-    "node_network_errors",
 ]
 """Without `netlink`, whose library is imported where it is started."""

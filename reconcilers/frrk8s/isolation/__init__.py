@@ -5,6 +5,6 @@ the references between them, and `joint_relations` the relations of objects of f
 """
 
 from reconcilers.frrk8s.isolation.joint_relations import JointRelations
-from reconcilers.frrk8s.isolation.order import Isolated, LeftOut, isolated
+from reconcilers.frrk8s.isolation.order import Isolated, isolated
 
-__all__ = ["Isolated", "JointRelations", "LeftOut", "isolated"]
+__all__ = ["Isolated", "JointRelations", "isolated"]
