@@ -108,7 +108,7 @@ class Report:
         if not options.events:
             health.scope("events").stopped("switched off (--events=false)")
             return
-        self._occurrences = Occurrences(
+        occurrences = self._occurrences = Occurrences(
             database,
             tables,
             intent_tables,
@@ -121,12 +121,14 @@ class Report:
             now=time.time,
             on_error=_log_failed_dialect,
         )
-        self._problems = Signal(
+        self._due = Signal(
             tables.source_problems.observable,
             intent_tables.problems.observable,
             intent_tables.reconcile_statuses.observable,
             intent_tables.bfd_sessions.observable,
-            intent.done,
+            # At the end of a round, as peers and the objects of Events change together. Most rounds
+            # are about Services that no Event regards.
+            intent.done.pipe(operators.filter(lambda _: occurrences.is_due())),
             sessions.table.observable,
             speaker_events.observable.pipe(operators.filter(_is_of_listener)),
         )
@@ -172,7 +174,7 @@ class Report:
         return self._cluster.nodes
 
     async def _find(self) -> None:
-        await run_rounds(self._problems, self._compare)
+        await run_rounds(self._due, self._compare)
 
     async def _compare(self, _: float | None) -> None:
         await asyncio.sleep(SETTLE_SECONDS)

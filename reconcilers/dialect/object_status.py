@@ -63,4 +63,5 @@ class ReportedStatuses(Extension, frozen=True):
     """Returns the status of each object that this node reports on. Called after changes of
     `Dialect.compiled_tables`, of the intent and of sessions, and every few seconds."""
     of_node: Callable[[Any, Snapshot, str], ObjectRef | None] = _none
-    """Returns the object that Events about a node as a whole are regarding, if it exists."""
+    """Returns the object that Events about a node as a whole are regarding, if it exists. Reads no
+    others than `Dialect.compiled_tables`."""

@@ -7,7 +7,7 @@ appears and resolved when it disappears.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, final
+from typing import Any, Literal, final
 
 from msgspec.structs import replace
 
@@ -21,7 +21,7 @@ from reconcilers.report.events import Occurrence, Regarding
 from resources.core.kinds import NODE
 from resources.tables import Tables
 from speaker.api import ESTABLISHED, Event, InstanceStatus, PeerStatus, StateChanged
-from statedb import Database, Snapshot
+from statedb import Database, Revisions, Snapshot, Table
 
 
 @final
@@ -60,6 +60,18 @@ class Occurrences:
         self._kinds = tables.kinds
         self._report = report
         self._resolved = resolved
+        self._always_read: tuple[Table[Any], ...] = (
+            tables.source_problems,
+            intent.problems,
+            intent.reconcile_statuses,
+            intent.instances,
+            intent.peers,
+            intent.bfd_sessions,
+        )
+        self._read: set[Table[Any]] = set(self._always_read)
+        """The tables that the last comparison has read."""
+        self._compared: Revisions | None = None
+        """Of the tables at the last comparison; None if it has failed."""
         self._reported: set[Occurrence] = set()
         self._bfd: dict[tuple[str, str], BfdSession] = {}
         """The BFD sessions as of the last call, without sessions whose state was unknown then."""
@@ -74,9 +86,15 @@ class Occurrences:
             text = f"is down: {event.reason or 'unknown'}"
             self._report(self._session(event, "Warning", "SessionDown", text))
 
+    def is_due(self) -> bool:
+        """Return whether a table has changed that the last comparison has read: any before one."""
+        changed = self._database.changed(self._compared, self._database.snapshot())
+        return not changed.isdisjoint(self._read)
+
     def compare(self) -> None:
         """Report the occurrences since the last call; resolve occurrences that have ended."""
         snapshot = self._database.snapshot()
+        self._compared, self._read = None, set(self._always_read)
         occurrences = {
             *self._invalid(snapshot),
             *self._problems(snapshot),
@@ -92,6 +110,7 @@ class Occurrences:
         self._reported = occurrences
         for occurrence in self._bfd_changes(snapshot):
             self._report(occurrence)
+        self._compared = snapshot.revisions
 
     def _bfd_changes(self, snapshot: Snapshot) -> Iterator[Occurrence]:
         """Yield the losses of BFD sessions since the last call, and the sessions that came Up.
@@ -245,6 +264,7 @@ class Occurrences:
     def _of_node(self, snapshot: Snapshot) -> Regarding:
         """Return the object that a dialect reports on for this node, or the Node."""
         for dialect, reported in self._of_dialects:
+            self._read.update(dialect.compiled_tables)
             try:
                 ref = reported.of_node(dialect, snapshot, self._node)
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
@@ -260,7 +280,9 @@ class Occurrences:
         kind = None if ref is None else self._kinds.named(ref.kind)
         if ref is None or kind is None:
             return None
-        row = self._tables.of(kind).get(snapshot, (ref.namespace, ref.name))
+        table = self._tables.of(kind)
+        self._read.add(table)
+        row = table.get(snapshot, (ref.namespace, ref.name))
         if row is None:
             return None
         return Regarding(ref, kind.api_versions[0], row.metadata.uid)

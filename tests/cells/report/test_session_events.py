@@ -19,10 +19,15 @@ from cells.report.cell import Report
 from cells.speaker.events import SpeakerEvents
 from reconcilers.dialect import ReportedStatuses
 from reconcilers.intent_tables import IntentTables
+from reconcilers.model import ObjectRef, Problem
 from reconcilers.report.events import EventWrite
+from reconcilers.report.occurrences import Occurrences
+from resources.core.kinds import SERVICE
 from resources.tables import Tables
 from speaker.api import ESTABLISHED, InstanceStatus, ListenChanged, StateChanged
-from statedb import Database
+from statedb import Database, Table
+from tests.reconcilers.apply.intent_rows import PEER
+from tests.reconcilers.build import service
 from tests.reconcilers.report.test_events import next_write
 from tests.reconcilers.report.test_occurrences import instance
 from tests.support.wait import until
@@ -30,6 +35,8 @@ from tests.support.wait import until
 
 class FailingDialect:
     """Raises for the first session, and reports no object for those after it."""
+
+    compiled_tables = ()
 
     def __init__(self) -> None:
         self.calls = 0
@@ -48,14 +55,16 @@ class Reporting:
     """The report of an agent, and its job that finds occurrences."""
 
     def __init__(self, dialects: Sequence[object] = (), *, ready: bool = False) -> None:
-        database = Database()
+        database = self.database = Database()
+        self.tables, self.intent_tables = Tables(database), IntentTables(database)
+        self.done: Subject[None] = Subject()
         self.jobs: dict[str, Job] = {}
         self.events = SpeakerEvents(Health())
         self.instances: list[InstanceStatus] = []
         self.health = Health()
         others: Any = SimpleNamespace(
             node=SimpleNamespace(name="n1"),
-            intent=SimpleNamespace(ready=ready, done=Subject()),
+            intent=SimpleNamespace(ready=ready, done=self.done),
             jobs=SimpleNamespace(add=self.jobs.__setitem__),
             statuses=None,
             runners=None,
@@ -65,8 +74,8 @@ class Reporting:
         )
         self.report = Report(
             database,
-            Tables(database),
-            IntentTables(database),
+            self.tables,
+            self.intent_tables,
             others.intent,
             others.node,
             others.kubernetes,
@@ -140,3 +149,48 @@ def test_a_listener_that_fails_is_an_event_at_once(monkeypatch: pytest.MonkeyPat
     write = it.written
     assert write is not None
     assert (write.occurrence.reason, write.content["regarding"]["kind"]) == ("ListenFailed", "Node")
+
+
+def test_a_round_of_intent_is_compared_if_it_concerns_an_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cell, "SETTLE_SECONDS", 0)
+    comparisons = 0
+    compare = Occurrences.compare
+
+    def counted(occurrences: Occurrences) -> None:
+        nonlocal comparisons
+        comparisons += 1
+        compare(occurrences)
+
+    monkeypatch.setattr(Occurrences, "compare", counted)
+    it = Reporting(ready=True)
+
+    def put(table: Table[Any], row: object) -> None:
+        with it.database.write(table) as txn:
+            table.upsert(txn, row)
+
+    async def made() -> int:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return comparisons
+
+    async def after_round() -> int:
+        it.done.on_next(None)
+        return await made()
+
+    async def scenario() -> None:
+        assert await made() == 1
+        assert await after_round() == 1
+        put(it.tables.services, SERVICE.decode(service("web", "198.51.100.1")))
+        assert await after_round() == 1
+        put(it.intent_tables.peers, PEER)
+        assert await after_round() == 2
+        assert await after_round() == 2
+        problem = Problem((ObjectRef("Service", "", "web"),), "", "invalid")
+        put(it.intent_tables.problems, problem)
+        assert await after_round() == 3
+        put(it.tables.services, SERVICE.decode(service("web", "198.51.100.2")))
+        assert await after_round() == 4
+
+    it.run(scenario)

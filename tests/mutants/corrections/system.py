@@ -19,6 +19,8 @@ _FEED: Final = "resources/kubernetes/feed.py"
 _MASS: Final = "tests/resources/kubernetes/test_mass_withdraw.py"
 _RULES: Final = "resources/metallb/field_rules.py"
 _KINDS: Final = "tests/resources/metallb/test_kinds.py"
+_OCCURRENCES: Final = "reconcilers/report/occurrences.py"
+_OF_OCCURRENCES: Final = "tests/reconcilers/report/test_occurrences.py"
 _MANY: Final = "tests/reconcilers/metallb/test_many_conflicts.py"
 
 CHANGES: Final[tuple[tuple[str, ...], ...]] = (
@@ -129,7 +131,43 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "reconcilers/intent/rejections.py",
         'by = by_node(node) if rejection.of_node else ""',
         'by = ""',
-        "tests/reconcilers/report/test_occurrences.py",
+        _OF_OCCURRENCES,
+    ),
+    # Rounds that nothing makes due
+    (
+        "rounds: what a round of intent generates makes no further round due",
+        "reconcilers/intent/compiler.py",
+        "            intent.unsent_routes,\n            intent.bfd_sessions,",
+        "            intent.unsent_routes,\n            intent.generated,",
+        "tests/reconcilers/intent/test_compiler.py",
+    ),
+    (
+        "rounds: a Service that no Event regards makes no comparison of Events due",
+        "cells/report/cell.py",
+        "operators.filter(lambda _: occurrences.is_due())",
+        "operators.filter(lambda _: True)",
+        "tests/cells/report/test_session_events.py",
+    ),
+    (
+        "rounds: another object that an Event regards makes a comparison due",
+        _OCCURRENCES,
+        "        self._read.add(table)\n",
+        "",
+        _OF_OCCURRENCES,
+    ),
+    (
+        "rounds: an object of the node that appears makes a comparison of Events due",
+        _OCCURRENCES,
+        "            self._read.update(dialect.compiled_tables)\n",
+        "",
+        _OF_OCCURRENCES,
+    ),
+    (
+        "rounds: a comparison of Events that fails is due again",
+        _OCCURRENCES,
+        "        self._compared, self._read = None, set(",
+        "        self._read = set(",
+        _OF_OCCURRENCES,
     ),
     # What is left
     (

@@ -14,13 +14,15 @@ from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import ReportedStatuses
 from reconcilers.intent.learned_limits import LearnedLimits
 from reconcilers.intent.options import IntentOptions
-from reconcilers.model import ObjectRef
+from reconcilers.model import ObjectRef, ReconcileStatus
 from reconcilers.report.events import EventCorrelator, Occurrence
 from reconcilers.report.occurrences import Occurrences
 from reconcilers.target.write_spread import WriteSpread
 from speaker.api import InstanceStatus, PeerPrefixLimit, PeerStatus, StateChanged
 from speaker.nlri import IPV4_UNICAST
-from tests.reconcilers.build import NODE, Cluster, peer, service, usual
+from statedb import Snapshot, Table
+from statedb.state import TableState
+from tests.reconcilers.build import NODE, Cluster, cluster_config, peer, service, usual
 from tests.reconcilers.cilium.test_report import NOW, session
 from tests.reconcilers.intent import test_peer_limits as peer_limits
 from tests.reconcilers.intent.test_address_limits import DAYS, put
@@ -53,6 +55,14 @@ class Found:
             now=lambda: self.now,
             on_error=lambda dialect, error: self.errors.append((dialect, str(error))),
         )
+
+    @property
+    def due(self) -> bool:
+        return self._occurrences.is_due()
+
+    @property
+    def read(self) -> set[Table[Any]]:
+        return self._occurrences._read
 
     def compare(self) -> None:
         self._occurrences.compare()
@@ -258,3 +268,80 @@ def written(occurrences: Sequence[Occurrence]) -> list[dict[str, Any]]:
     for occurrence in occurrences:
         correlator.record(occurrence, 0.0, NOW)
     return [correlator.write(key).content for key in correlator.take_changed()]
+
+
+def test_a_change_of_what_no_occurrence_regards_makes_no_comparison_due() -> None:
+    found = Found()
+    assert found.due, "the first one"
+    found.compare()
+    assert not found.due
+    found.cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
+    found.cluster.run()
+    assert not found.due
+    found.cluster.put(kinds.SERVICE, service("web", "192.0.2.1"))
+    found.cluster.run()
+    assert found.due, "a problem"
+    found.compare()
+    assert not found.due
+    (before,) = found.reported
+    again = service("web", "192.0.2.1")
+    again["metadata"]["uid"] = "again"
+    found.cluster.put(kinds.SERVICE, again)
+    found.cluster.run()
+    assert found.due, "an Event has the UID of its object"
+    found.compare()
+    assert found.resolved == [before]
+    assert found.reported[1].regarding.uid == "again"
+
+
+def test_a_comparison_that_fails_is_due_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Found(down())
+    found.compare()
+    assert not found.due
+    with monkeypatch.context() as patched:
+        patched.setattr(overdue, "is_overdue", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            found.compare()
+    assert found.due
+
+
+def test_every_table_that_a_comparison_reads_makes_one_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Found(down())
+    cluster = found.cluster
+    read: set[Table[Any]] = set()
+    state = Snapshot.state
+
+    def recorded(snapshot: Snapshot, table: Table[Any]) -> TableState:
+        read.add(table)
+        return state(snapshot, table)
+
+    def compare() -> list[str]:
+        cluster.run()
+        found.reported.clear()
+        read.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(Snapshot, "state", recorded)
+            found.compare()
+        assert read <= found.read
+        return [occurrence.regarding.ref.kind for occurrence in found.reported]
+
+    assert compare() == []
+    cluster.put(kinds.SERVICE, service("web", "192.0.2.1"))
+    assert compare() == ["Service"]
+    statuses = cluster.intent.reconcile_statuses
+    with cluster.db.write(statuses) as txn:
+        statuses.upsert(txn, ReconcileStatus("peer", "i/p", "refused"))
+    # The node has no object that an Event regards, but one may be created.
+    assert compare() == ["Node"]
+    found.now += overdue.DOWN_SECONDS
+    assert compare() == ["Node"]
+    spec = cluster_config()["spec"]
+    cluster.put(kinds.NODE_CONFIG, {"metadata": {"name": NODE}, "spec": spec})
+    assert found.due
+    of_node = "CiliumBGPNodeConfig"
+    assert compare() == ["CiliumBGPClusterConfig", of_node, of_node]
+    (row,) = cluster.intent.instances.all(cluster.db.snapshot())
+    found.instances = [instance(row.name, "listen on :: port 179: address already in use")]
+    assert compare() == [of_node]
