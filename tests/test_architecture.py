@@ -212,7 +212,7 @@ def _rooms_of_cells() -> list[set[str]]:
     return [set(re.findall(r"`(\w+)/`", row.split("|")[1])) for row in rows]
 
 
-def test_the_rooms_of_cells_are_those_of_the_page_and_of_the_contract() -> None:
+def test_the_rooms_of_cells_are_in_the_page_and_in_the_contract() -> None:
     folders = {path.parent.name for path in (ROOT / "cells").glob("*/__init__.py")}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = project["tool"]["importlinter"]["contracts"]

@@ -45,7 +45,7 @@ def test_without_a_build_nothing_is_waited_for(
     builds.wait(lambda: False, tmp_path)
 
 
-def test_one_process_builds_and_another_one_does_not(tmp_path: Path) -> None:
+def test_one_process_builds_and_another_process_does_not(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     gate = tmp_path / "gate"
     slow = script(

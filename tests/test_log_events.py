@@ -106,7 +106,7 @@ def test_every_event_is_listed_with_its_level_and_message() -> None:
             assert (level, message) == (logged, event.message), event.name
 
 
-def test_the_values_of_an_event_are_those_of_all_its_calls() -> None:
+def test_an_event_has_the_values_of_all_its_calls() -> None:
     listed = {
         name: set(re.findall(r"`([^`]+)`", values))
         for name, _, _, values in ROW.findall(PAGE.read_text())

@@ -110,7 +110,7 @@ def record(tmp_path: Path, name: str, file: str, text: str, executed: dict[str, 
     return Part(seconds, readers={}, files={file: "digest"}, texts={MODULE: text}, lines=lines)
 
 
-def test_tests_of_a_line_are_those_of_the_line_before_the_module_changed(tmp_path: Path) -> None:
+def test_tests_of_a_line_follow_the_line_in_a_changed_module(tmp_path: Path) -> None:
     text = (ROOT / MODULE).read_text()
     number = next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith("    return"))
     earlier = "# another line\n" + text
@@ -125,7 +125,7 @@ def test_tests_of_a_line_are_those_of_the_line_before_the_module_changed(tmp_pat
     assert reach.tests(MODULE, number, number, 60.0) == [f"{FILE}::test_other"]
 
 
-def test_of_many_tests_of_a_line_those_of_each_file_have_their_turn(tmp_path: Path) -> None:
+def test_of_many_tests_of_a_line_each_file_has_its_turn(tmp_path: Path) -> None:
     text = (ROOT / MODULE).read_text()
     number = next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith("    return"))
     many = record(tmp_path, "a", FILE, text, {f"test_{n}": number for n in range(9)})
@@ -150,7 +150,7 @@ def test_what_a_file_executes_when_it_is_imported_is_of_all_its_tests(tmp_path: 
     assert chosen == [f"{OTHER_FILE}::test_rows"]
 
 
-def test_a_second_pass_has_other_tests_those_of_files_that_import_the_module_first(
+def test_a_second_pass_has_other_tests_files_that_import_the_module_first(
     tmp_path: Path,
 ) -> None:
     module = "tests/mutants/reach.py"  # which this file imports

@@ -158,7 +158,7 @@ def constants(message: str) -> list[str]:
     ]
 
 
-def test_messages_of_the_troubleshooting_are_those_of_the_code() -> None:
+def test_messages_of_the_troubleshooting_are_in_the_code() -> None:
     _, _, section = page("install").partition("\n## Troubleshooting\n")
     rows = re.findall(r"^\| ([^|]+) \|", section.partition("\n## ")[0], re.MULTILINE)
     quoted = [text for row in rows for text in re.findall(r"`([^`]+)`", row)]
@@ -188,7 +188,7 @@ def is_message(quoted: str) -> bool:
     ("name", "section", "least"),
     [("kubernetes", "What goes wrong", 1), ("operations", "", 5), ("runbook", "", 13)],
 )
-def test_messages_of_a_page_are_those_of_the_code(name: str, section: str, least: int) -> None:
+def test_messages_of_a_page_are_in_the_code(name: str, section: str, least: int) -> None:
     messages = list(filter(is_message, quotations(name, section)))
     messages += [] if section else shown(name)
     assert len(messages) >= least

@@ -86,7 +86,7 @@ def test_attributes_are_of_the_conventions_or_in_a_namespace_of_our_own() -> Non
     assert {n for n in attributes() if n not in known and not OURS.fullmatch(n)} == set()
 
 
-def test_no_attribute_is_the_namespace_of_another_one() -> None:
+def test_no_attribute_is_a_prefix_of_another_attribute() -> None:
     """A rule of OpenTelemetry's naming."""
     names = attributes()
     assert {n for n in names for other in names if other.startswith(f"{n}.")} == set()

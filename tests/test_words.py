@@ -66,6 +66,7 @@ PHRASES: Final[Mapping[str, str]] = {
     r"\bthat (it|they) stands? for\b|\bhave one together\b": "share this row; replaces",
     r"\bcomputed of\b": "computed from",
     r"\b(what|that) (it|they) (is|are) made of\b": "parts, inputs, sources",
+    r"\b(is|are) (said|told)\b": "is reported, is distinguished",
 }
 """Phrases of no native reader, each with what the field writes."""
 
@@ -76,6 +77,20 @@ EXEMPT: Final = {
     "reconcilers/antrea/node_facts.py": "as Antrea does without IPv4",
 }
 """Texts with a phrase in its plain meaning, or quoted: a part of its lines."""
+
+IN_NAMES: Final[Mapping[str, str]] = {
+    r"\banother one\b": "another session, another dialect ...",
+    r"\b(that|which) (is|are) none\b": "invalid",
+}
+"""Further phrases of names."""
+
+NOT_IN_NAMES: Final = {
+    # `leftOut` is a field of the local API's FamilyCount, and `LeftOut` a reason of conditions.
+    r"\b([Ll]eft|[Ll]eav(e|es|ing)) out\b",
+    # Names have count as a noun: UnusedObjectsCount.
+    r"\b(objects?|files?|number|rest|version|readings|row) counts?\b(?!\s[\dbfo])",
+}
+"""Phrases that are a term or a noun where they stand in a name."""
 
 LINE_BREAK: Final = r"(?:[ ]+|[ ]*\"?\n\s*(?:#|\*|//)?[ ]*f?\"?)"
 """A space of a phrase, or where it is wrapped: in a comment, a docstring, a text in parts."""
@@ -97,6 +112,48 @@ def test_a_phrase_does_not_come_back(phrase: str) -> None:
 def _texts() -> tuple[tuple[Path, str], ...]:
     """Return the files and their texts, read once for all phrases."""
     return tuple((path, path.read_text()) for path in TEXTS)
+
+
+@pytest.mark.parametrize("phrase", sorted({*PHRASES, *IN_NAMES} - NOT_IN_NAMES))
+def test_a_phrase_is_in_no_name(phrase: str) -> None:
+    pattern = re.compile(phrase)
+    places = [
+        f"{place}: {name}  -> {(PHRASES | IN_NAMES)[phrase]}"
+        for place, name in _names()
+        if pattern.search(_words(name))
+    ]
+    assert places == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("test_a_failure_is_another_one", "test a failure is another one"),
+        ("_ToCome", "to come"),
+        ("BGPPeerNobody", "bgp peer nobody"),
+        ("NoBody", "no body"),
+    ],
+)
+def test_a_name_is_read_as_words(name: str, words: str) -> None:
+    assert _words(name) == words
+
+
+def _words(name: str) -> str:
+    """Return a name as text: ``_`` and the capitals of a class separate its words."""
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return parts.replace("_", " ").strip().lower()
+
+
+@cache
+def _names() -> tuple[tuple[str, str], ...]:
+    """Return the places and names of all functions, methods and classes."""
+    return tuple(
+        (f"{path.relative_to(ROOT)}:{node.lineno}", node.name)
+        for path, text in _texts()
+        if path.suffix == ".py"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    )
 
 
 @pytest.mark.parametrize(

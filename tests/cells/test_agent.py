@@ -55,7 +55,7 @@ def test_the_graph_is_complete_and_nothing_runs_before_start() -> None:
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_without_a_cell_the_rest_is_built_or_the_one_that_needs_it_is_named(cell: Cell) -> None:
+def test_a_missing_cell_fails_the_cells_that_need_it_by_name(cell: Cell) -> None:
     settings = load(CELLS, flags=EVERYTHING | {"disable_cell": [cell.name]})
     needed = any(
         need.cell == cell.name and not need.optional

@@ -124,7 +124,7 @@ def test_a_mistake_is_one_sentence_with_a_suggestion(
         ("--color=never help", "toy"),
     ],
 )
-def test_help_is_a_word_before_commands_and_behind_those_with_commands(
+def test_help_is_a_command_of_programs_with_commands(
     capsys: pytest.CaptureFixture[str], line: str, program: str | None
 ) -> None:
     if program is None:
@@ -158,7 +158,9 @@ def test_a_program_without_a_version_has_no_such_word(capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "toy: unexpected argument version; see toy --help\n"
 
 
-def test_the_words_are_those_of_the_process_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_default_to_the_command_line_of_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "argv", ["toy", "run", "one"])
     namespace = argparse.Namespace(other=1)
     assert parser().parse_args(namespace=namespace).names == ["one"]

@@ -87,7 +87,7 @@ def spelled(setting: Setting) -> str:
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
-def test_the_defaults_are_those_of_the_documentation() -> None:
+def test_the_defaults_are_documented() -> None:
     listed = {}
     for _, _, flag, default in ROW.findall(PAGE.read_text()):
         listed[flag] = default.strip(" `")

@@ -223,7 +223,7 @@ def test_sessions_are_read_and_written_in_slices() -> None:
     assert written == [names[:1], names[:2], names]
 
 
-def test_counts_of_a_peer_that_is_removed_are_forgotten_and_those_of_a_new_one_kept() -> None:
+def test_counts_are_deleted_with_a_peer_and_kept_for_a_new_peer() -> None:
     bench = Bench(UP)
     for name in ("tor-1", "192.0.2.77"):
         bench.events.publish(msgspec.structs.replace(UP_EVENT, peer=name))

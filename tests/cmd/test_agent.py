@@ -107,7 +107,7 @@ def test_a_cell_that_needs_a_disabled_one_names_both(capsys: pytest.CaptureFixtu
     ("program", "flags"),
     [("waggle_agent", ["--node-name", "n"]), ("waggle_operator", ["--kubeconfig", "in-cluster"])],
 )
-def test_a_program_that_ends_as_it_should_has_status_0_and_one_that_fails_1(
+def test_exit_status_is_0_after_an_orderly_end_and_1_after_a_failure(
     program: str,
     flags: list[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -54,7 +54,7 @@ def of_peers(tmp_path: Path, *words: str, body: object = PEERS, status: str = "2
         return main(["api", "/v1/peers", "--socket", str(path), *words])
 
 
-def test_by_default_the_octets_are_those_of_the_agent(
+def test_by_default_the_octets_of_the_agent_are_printed(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     body = b'{"items":[ ],\n "x": 1}\n'

@@ -94,7 +94,7 @@ def test_what_is_no_object_is_refused_with_a_sentence(
     assert REFUSED[name] in errors
 
 
-def test_the_fields_of_the_draft_become_those_of_v2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_fields_of_the_draft_are_converted_to_v2(capsys: pytest.CaptureFixture[str]) -> None:
     _, objects, errors = convert(capsys, *(BLOCKS / f"{name}.yaml" for name in sorted(CONVERTED)))
     by_name = {(item["kind"], item["metadata"]["name"]): item["spec"] for item in objects}
     config = by_name["CiliumBGPPeerConfig", "rack1"]

@@ -291,7 +291,7 @@ def test_also_of_a_kind_whose_invalid_objects_are_not_compiled(
         assert part in text, text
 
 
-def test_of_fields_that_are_wrong_nothing_else_is_said(
+def test_wrong_fields_have_no_second_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Without its interface the object would lack an end, and with the default AS number it is internal.

@@ -302,7 +302,7 @@ def test_the_columns_of_a_table(name: str) -> None:
         ("Disabled", "dim"),
     ],
 )
-def test_a_session_that_is_up_is_green_and_one_that_is_down_is_not(state: str, style: str) -> None:
+def test_only_an_established_session_is_green(state: str, style: str) -> None:
     for columns in (PEERS, view.SESSIONS):
         (column,) = (column for column in columns if column.title == "STATE")
         assert column.style is not None

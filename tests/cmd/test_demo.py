@@ -160,7 +160,7 @@ def test_the_example_of_antrea_runs_on_loopback(
     assert routes["203.0.113.40/32"]["originObjects"]
 
 
-def test_a_demo_without_routes_says_why_and_ends_in_order_by_sigterm(examples: Path) -> None:
+def test_a_demo_without_routes_has_a_reason_and_ends_in_order_by_sigterm(examples: Path) -> None:
     """The reason is known to the agent alone: its dialect is off."""
     demo = start(examples, manifests="metallb")
     assert demo.stdout is not None

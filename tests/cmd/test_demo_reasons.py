@@ -57,13 +57,13 @@ UNKNOWN = {
         "held file",
     ],
 )
-def test_each_reason_is_said_once(
+def test_each_reason_is_reported_once(
     status: dict[str, Any], peers: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
     assert reasons({"items": [status]}, {"items": [], **peers}, HERE, "n") == expected
 
 
-def test_examples_without_the_router_are_not_those_of_a_checkout(
+def test_examples_without_the_router_are_no_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "examples" / "quickstart").mkdir(parents=True)

@@ -31,7 +31,7 @@ def test_an_entry_is_a_word_once_for_each_topic() -> None:
     ]
 
 
-def test_the_pages_are_those_of_the_catalog() -> None:
+def test_the_pages_match_the_catalog() -> None:
     """``python -m tests.cmd.reason_pages`` writes them."""
     assert REASONS.read_text() == page()
     assert CLI.read_text() == with_tables(CLI.read_text())

@@ -78,7 +78,7 @@ def test_a_pod_of_which_little_is_known_is_named_by_itself() -> None:
     assert (agent.container.namespace, agent.container.name) == ("", "agent")
 
 
-def test_a_pod_that_is_not_scheduled_has_the_reason_and_one_that_goes_is_not_asked() -> None:
+def test_an_unscheduled_pod_has_a_reason_and_a_terminating_pod_is_not_queried() -> None:
     conditions = [
         {"type": "Ready", "status": "True", "message": "x"},
         {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"},

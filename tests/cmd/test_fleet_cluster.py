@@ -251,7 +251,7 @@ def test_a_list_that_fails_has_its_path_and_the_reason(
     assert failed.value.code == error
 
 
-def test_an_answer_that_is_none_of_an_api_server_is_an_error(
+def test_an_answer_that_is_not_json_is_an_error(
     server: BackgroundApiServer, loop: ClusterLoop
 ) -> None:
     server.always("list", "pods", text(200, "<html>"))

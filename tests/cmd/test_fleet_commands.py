@@ -435,7 +435,7 @@ def test_what_one_agent_alone_does_is_wrong_usage(
     assert "--approve is for one agent" in beside[0]
 
 
-def test_explanations_are_those_of_each_node_what_is_missing_first(
+def test_each_node_has_an_explanation_missing_routes_first(
     cluster: Cluster, answer: Answer, run: Run
 ) -> None:
     cluster.nodes.remove("starting")
@@ -487,7 +487,7 @@ def reported(node: str, name: str, state: str) -> dict[str, Any]:
     return item | {"source": SOURCE}
 
 
-def test_without_asking_agents_the_sessions_are_those_of_the_status_objects(
+def test_without_agents_the_sessions_come_from_status_objects(
     cluster: Cluster, answer: Answer, run: Run
 ) -> None:
     sessions = {"good": [reported("good", "tor-1", "Established")]}

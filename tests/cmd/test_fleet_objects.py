@@ -218,7 +218,7 @@ def test_the_table_has_the_state_beside_the_prefix_and_no_age(
     # In the order of the text: processes of pytest-xdist have to agree on the names.
     ids=lambda value: " ".join(sorted(value) if isinstance(value, set) else value),
 )
-def test_routes_are_selected_as_those_of_agents(
+def test_routes_of_status_objects_are_selected_as_routes_of_agents(
     ask: Ask, words: tuple[str, ...], prefixes: set[str]
 ) -> None:
     assert {item["prefix"] for item in ask("routes", *words)[1]["items"]} == prefixes
@@ -457,7 +457,7 @@ def test_without_the_right_to_a_kind_there_are_no_routes(
     assert (done, answer["items"], answer["errors"][0]["code"]) == (1, [], "Forbidden")
 
 
-def test_the_options_are_those_of_the_agents_where_their_configmap_can_be_read(
+def test_options_come_from_the_configmap_of_the_agents_if_readable(
     ask: Ask, cluster: BackgroundApiServer
 ) -> None:
     cells = {"cilium": {"enabled": False}}

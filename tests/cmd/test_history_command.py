@@ -112,7 +112,7 @@ def test_an_agent_without_history_names_the_flag(
 
 
 @pytest.mark.parametrize("text", ["yesterday", "5", "-1m", "1w", "2026-13-01"])
-def test_a_time_that_is_none_is_wrong_usage(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_time_is_wrong_usage(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["history", f"--since={text}"])
     assert ended.value.code == output.EXIT_USAGE

@@ -116,7 +116,7 @@ def test_at_most_as_many_as_wanted(run: Run) -> None:
     assert len(run("--limit", "1")[1]) == 2
 
 
-def test_as_json_the_routes_are_those_of_the_api(
+def test_json_output_has_the_routes_of_the_api(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["routes", "kernel", "--socket", str(path), "-o", "json"]) == 0

@@ -83,7 +83,9 @@ def test_an_unknown_name_has_its_neighbours(
     assert "similar: waggle_bgp_session_up" in error
 
 
-def test_an_agent_without_metrics_says_so(socket: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_agent_without_metrics_is_reported(
+    socket: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serving(socket, MadeUp()):
         assert main(["metrics", "--socket", str(socket)]) == 1
     assert "the agent runs without metrics" in capsys.readouterr().err

@@ -53,7 +53,7 @@ def test_the_sentence_has_the_command_the_error_and_its_place(
     assert ".py:" in error
 
 
-def test_an_error_without_an_answer_is_none_of_an_agent(
+def test_an_error_before_an_answer_is_not_an_agents(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def broken(*_: object) -> int:

@@ -197,7 +197,7 @@ def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str
     assert [error["code"] for error in answer["errors"]] == ["NotFound"]
 
 
-def test_a_peer_of_another_instance_is_none_of_the_named_one(
+def test_a_peer_of_another_instance_is_not_selected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "agent.sock"

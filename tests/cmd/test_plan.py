@@ -112,7 +112,7 @@ def test_nodes_with_the_same_plan_are_one(
 
 
 @pytest.mark.parametrize("command", ["render", "explain"])
-def test_of_many_nodes_those_with_the_nearest_names_come_first(
+def test_of_many_nodes_the_nearest_names_come_first(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nodes = []
@@ -186,7 +186,7 @@ def test_an_error_names_the_flag_that_causes_it(
     assert capsys.readouterr().err.startswith("waggle plan: --fib-table: 255 is ")
 
 
-def test_the_manifests_before_may_be_those_of_standard_input(
+def test_the_former_manifests_may_be_read_from_standard_input(
     plan: Callable[..., int],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -296,7 +296,7 @@ def test_markdown_shows_texts_of_objects_as_they_are(
     )
 
 
-def test_routes_in_the_kernel_are_those_of_one_node(
+def test_the_kernel_routes_of_one_node_are_planned(
     plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     received = tmp_path / "received.json"

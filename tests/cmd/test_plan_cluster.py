@@ -91,7 +91,7 @@ def test_a_changed_object_and_a_changed_password_reset_sessions(
     assert PASSWORD not in out + err
 
 
-def test_no_secret_is_read_but_those_that_objects_name(
+def test_only_referenced_secrets_are_read(
     cluster: BackgroundApiServer, plan: Callable[..., int]
 ) -> None:
     assert plan([]) in (0, 2)

@@ -129,7 +129,7 @@ def test_a_condition_that_is_true_while_all_is_well_is_no_complaint(
 
 
 @pytest.mark.parametrize("command", ["render", "explain"])
-def test_a_node_that_the_manifests_do_not_have_is_an_error_with_those_that_they_have(
+def test_a_node_missing_in_the_manifests_is_an_error_that_names_the_nodes(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, "-f", "examples/quickstart", "--node", "node-2"]) == 4

@@ -216,7 +216,7 @@ def test_a_strict_neighbor_waits_for_bfd(tmp_path: Path) -> None:
     assert lab.configs["tor"].disabled_for_a_while, "the routes of a restarting neighbor stay"
 
 
-def test_the_sessions_of_the_api_are_those_of_the_file_with_what_the_process_reports(
+def test_the_api_has_the_sessions_of_the_file_with_the_state_of_the_process(
     tmp_path: Path,
 ) -> None:
     strict = "{name: spine, address: 192.0.2.12, asn: 65001, bfd: {profile: quick, strict: true}}"

@@ -95,7 +95,7 @@ POLICY = (
 )
 
 
-def test_the_instance_and_the_neighbours_are_those_of_the_file(tmp_path: Path) -> None:
+def test_the_instance_and_the_neighbours_come_from_the_file(tmp_path: Path) -> None:
     async def scenario() -> None:
         lab = Kernel(tmp_path)
         lab.configure(TOR % "", "{name: leaf, interface: eth7, asn: external}")

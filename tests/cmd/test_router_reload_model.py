@@ -270,7 +270,7 @@ def test_after_a_reload_the_router_is_as_if_started_with_the_file(
 
 
 @pytest.mark.parametrize(("section", "key"), [key for key in ALL if key[0] != "file"])
-def test_each_setting_of_a_neighbour_that_is_away_changes_beside_another_one(
+def test_each_setting_of_a_neighbour_that_is_down_changes_beside_another_setting(
     section: str, key: str, tmp_path: Path
 ) -> None:
     rng = random.Random(f"{section} {key}")  # noqa: S311  a seed, no secret

@@ -54,7 +54,7 @@ def at(peer: str, *prefixes: str) -> list[tuple[str, str]]:
     return sorted((peer, prefix) for prefix in prefixes)
 
 
-def test_a_peer_of_another_instance_is_none_of_the_named_one() -> None:
+def test_a_peer_of_another_instance_is_not_selected() -> None:
     speaker = EngineSpeaker(address=ROUTER)
     for number, (name, address) in enumerate((("red", TOR_1), ("blue", TOR_2)), 1):
         speaker.set_instance(InstanceConfig(name=name, local_asn=65000, router_id=ROUTER))
@@ -77,7 +77,7 @@ def test_a_peer_is_named_by_its_address_too(api: SpeakerRouting) -> None:
 
 @pytest.mark.parametrize("table", ["received", "available"])
 @pytest.mark.parametrize(("peer", "own"), [("tor-1", "10.1.0.0/16"), ("tor-2", "10.2.0.0/16")])
-def test_a_peers_routes_are_those_that_it_announced(
+def test_a_peers_routes_are_its_announced_routes(
     api: SpeakerRouting, table: str, peer: str, own: str
 ) -> None:
     assert ask(api, table=table, peer=peer) == at(peer, *SHARED, own)

@@ -254,7 +254,7 @@ def test_a_prefix_selects_its_routes(path: Path, capsys: pytest.CaptureFixture[s
         assert [row.split()[2] for row in table(path, capsys, *words)[1:]] == ["fd00:1::/64"]
 
 
-def test_flags_may_stand_between_the_arguments(
+def test_flags_are_accepted_between_the_arguments(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("advertised", "--peer", "tor-1", "ipv6", "-o", "wide", "fd00:1::/64")
@@ -317,7 +317,7 @@ def test_no_routes_are_one_sentence_with_the_reason(
         assert capsys.readouterr().out == ""
 
 
-def test_a_route_that_is_counted_only_is_not_said_to_be_absent(
+def test_a_route_that_is_counted_only_is_not_reported_absent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "agent.sock"
@@ -435,7 +435,7 @@ def test_a_limit_is_a_positive_number(
 
 
 @pytest.mark.parametrize("flags", [[], ["--approve"]])
-def test_an_agent_that_leaves_the_kernel_alone_says_so(
+def test_an_agent_without_kernel_routes_is_reported(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "agent.sock"

@@ -399,7 +399,7 @@ def test_a_route_of_manifests() -> None:
     assert (bare["NEXT-HOP"], bare["LP"]) == ("self", "-")
 
 
-def test_a_condition_of_the_agent_is_before_those_of_others() -> None:
+def test_conditions_of_the_agent_come_first() -> None:
     item = {
         "objects": [
             {

@@ -310,7 +310,7 @@ def test_each_fault_of_the_runbook_is_planted_by_a_test(fault: str) -> None:
     assert line in source_of_test(file, name), (file, name, line)
 
 
-def test_the_faults_are_those_of_the_runbook() -> None:
+def test_the_faults_are_in_the_runbook() -> None:
     faults, _, _ = Path("docs/runbook.md").read_text().partition("\n# Alerts\n")
     headings = [line.removeprefix("## ") for line in faults.splitlines() if line.startswith("## ")]
     assert headings == list(PLANTED)

@@ -78,7 +78,7 @@ def test_the_spans_are_a_tree_in_the_order_of_their_begin(
         assert error == {"code": "NotFound", "message": missing}
 
 
-def test_an_agent_that_keeps_no_spans_says_which_option_it_needs(
+def test_an_agent_that_keeps_no_spans_names_the_option_to_set(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "agent.sock"

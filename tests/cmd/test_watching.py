@@ -47,7 +47,7 @@ def test_answers_follow_one_another_in_a_pipe(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == "1\n2\n"
 
 
-def test_an_answer_replaces_the_one_before_on_a_terminal(
+def test_an_answer_replaces_the_last_answer_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(output, "terminal_width", lambda _: 80)
@@ -117,6 +117,6 @@ def test_a_command_goes_on_until_it_is_interrupted(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_document_cannot_follow_another_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_rejects_formats_of_a_single_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["peers", "-w", "-o", "json"]) == 2
     assert capsys.readouterr().err == "waggle peers: --watch: with -o table, wide, jsonl only\n"

@@ -297,7 +297,7 @@ DELETED_NODE: Final = Case(
 
 
 @needs_promtool
-def test_alerts_of_one_cluster_are_not_those_of_another_and_deleted_nodes_miss_nothing(
+def test_alerts_are_per_cluster_and_deleted_nodes_miss_nothing(
     tmp_path: Path,
 ) -> None:
     alerts = {alert.name: alert for alert in ALERTS}

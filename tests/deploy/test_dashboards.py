@@ -39,7 +39,7 @@ def test_choices_select_documented_metrics_and_variables_before_them() -> None:
         of_board.add(label)
 
 
-def test_variables_are_those_of_the_dashboard() -> None:
+def test_the_dashboard_defines_its_variables() -> None:
     for name, text in dashboards().items():
         board = json.loads(text)
         variables = {variable["name"] for variable in board["templating"]["list"]}

@@ -122,7 +122,7 @@ def test_the_flag_of_a_dialect_switches_it_on_and_off(
         it.stop()
 
 
-def test_a_dialect_that_feeds_one_that_is_off_by_name_ends_the_agent(tmp_path: Path) -> None:
+def test_a_dialect_that_feeds_a_disabled_dialect_ends_the_agent(tmp_path: Path) -> None:
     it = agent(tmp_path, "--enable-cell", "lighthouse", "--disable-cell", "beacon")
     it.start()
     try:

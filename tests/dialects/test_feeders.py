@@ -53,7 +53,7 @@ def test_a_stored_object_that_another_program_has_generated_is_replaced() -> Non
     assert problems(it) == [("buoy", f"Beacon/{NODE}", GENERATED)]
 
 
-def test_the_operators_part_of_a_feeder_reports_what_became_of_its_objects() -> None:
+def test_the_operators_part_of_a_feeder_reports_its_objects() -> None:
     it = cluster()
     it.put(BUOY, buoy("bay", NODE, "2026-01-02T00:00:00Z"))
     it.put(BUOY, buoy("cape", NODE, "2026-01-01T00:00:00Z"))

@@ -142,7 +142,7 @@ def session(
         yield Session(agent, router)
 
 
-def test_it_is_the_interfaces_address_or_the_nodes_or_the_problem_says_so(session: Session) -> None:
+def test_it_is_the_interfaces_address_or_the_nodes_or_a_problem(session: Session) -> None:
     session.holds({PREFIX4: FOUR, PREFIX6: SIX})
     assert session.explained() == {PREFIX4: (True, "Advertised"), PREFIX6: (True, "Advertised")}
     assert session.problems() == []

@@ -241,7 +241,7 @@ def test_packets_that_a_filter_drops_in_either_direction_or_both_are_a_loss(both
 
 
 @cell("bfd-link-down")
-def test_a_link_that_goes_down_is_a_loss_and_one_that_comes_back_is_none(both: Lab) -> None:
+def test_link_down_is_a_loss_and_link_up_is_not(both: Lab) -> None:
     both.both("link-down", up=True)
     device = LINES["link-down"].device
     both.link.right.batch(f"link set {device} down")
@@ -255,7 +255,7 @@ def test_a_link_that_goes_down_is_a_loss_and_one_that_comes_back_is_none(both: L
 
 
 @cell("bfd-killed")
-def test_a_router_that_is_killed_is_a_loss_and_one_that_starts_a_return(both: Lab) -> None:
+def test_a_killed_router_is_a_loss_and_its_start_a_return(both: Lab) -> None:
     names = ("ipv4", "ipv6", "link-local", "multihop")
     both.both(*names, up=True)
     both.theirs.kill()

@@ -140,7 +140,7 @@ STEPS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
 
 
 @pytest.mark.parametrize("kind", ALL_ROUND)
-def test_filters_accept_exactly_what_they_select_and_say_why(
+def test_filters_accept_exactly_their_selection_with_a_reason(
     kind: str, need_router: NeedRouter, tmp_path: Path
 ) -> None:
     need_router(kind)

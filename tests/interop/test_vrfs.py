@@ -219,7 +219,7 @@ def test_a_vrf_that_is_deleted_and_made_again_with_another_table(lab: Lab) -> No
             lab.until({**without_red, "red": {}}, red=table)
 
 
-def test_a_vrf_that_is_renamed_is_another_one(lab: Lab) -> None:
+def test_a_renamed_vrf_is_a_new_vrf(lab: Lab) -> None:
     def rename(before: str, after: str) -> None:
         lab.node.batch(
             f"link set {before} down", f"link set {before} name {after}", f"link set {after} up"

@@ -26,7 +26,7 @@ def test_dialects_return_rows_of_the_kinds_that_are_theirs(kind: RowKind[object]
     assert kind not in OF_CLUSTER or "by_operator" in vars(kind.row)
 
 
-def test_the_rows_of_a_node_and_those_of_the_operators_part_are_replaced_apart() -> None:
+def test_rows_of_a_node_and_of_the_operators_part_are_replaced_apart() -> None:
     db = Database()
     tables, kind = IntentTables(db), IntentTables.conditions
 

@@ -12,7 +12,7 @@ def context(number: int, *, sampled: bool = False) -> SpanContext:
     return SpanContext(number, number, is_remote=False, trace_flags=flags)
 
 
-def test_each_span_is_linked_once_and_those_that_do_not_exist_never() -> None:
+def test_each_span_is_linked_once_and_missing_spans_never() -> None:
     links = TraceLinks()
     links.add([context(1), INVALID_SPAN_CONTEXT, context(1)], since=2.0)
     links.add([context(2)], since=1.0)
@@ -20,7 +20,7 @@ def test_each_span_is_linked_once_and_those_that_do_not_exist_never() -> None:
     assert links.take() == ([], None)
 
 
-def test_beyond_the_limit_a_sampled_span_takes_the_place_of_one_that_is_not() -> None:
+def test_beyond_the_limit_a_sampled_span_replaces_an_unsampled_span() -> None:
     links = TraceLinks()
     links.add([context(1, sampled=True), *(context(2 + n) for n in range(MAX_LINKS))])
     links.add([context(98, sampled=True), context(99)])

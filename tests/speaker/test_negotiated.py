@@ -55,7 +55,7 @@ def test_a_capability_is_used_if_both_sides_have_it() -> None:
     assert one.max_message_size == 4096
 
 
-def test_families_are_those_of_both_and_ipv4_without_the_capability() -> None:
+def test_families_are_common_to_both_speakers_and_ipv4_without_the_capability() -> None:
     """RFC 4760 section 8."""
     assert agreed((V4, V6), (V6,)).families == {IPV6_UNICAST}
     assert agreed((V4, V6), ()).families == {IPV4_UNICAST}

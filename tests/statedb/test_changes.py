@@ -135,7 +135,7 @@ def _counted(iterator: ChangeIterator[Row], db: Database, size: int) -> list[int
     return [len(some) for some in iterator.slices(db.snapshot(), size)]
 
 
-def test_changes_in_slices_are_those_of_next() -> None:
+def test_changes_in_slices_equal_next() -> None:
     db = Database()
     table = rows_table(db)
     rows = [Row("s", f"r{number}") for number in range(50)]

@@ -91,7 +91,7 @@ def refused(path: Path) -> tuple[str, str]:
         ),
     ],
 )
-def test_an_answer_that_is_none(answer: bytes, code: str, message: str, tmp_path: Path) -> None:
+def test_an_invalid_answer(answer: bytes, code: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "agent.sock"
     with answering(path, answer):
         assert refused(path) == (code, message.format(path=path))

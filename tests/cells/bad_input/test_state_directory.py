@@ -158,7 +158,7 @@ def test_a_file_in_place_of_the_directory_stops_nothing(tmp_path: Path) -> None:
     agent(tmp_path, scenario)
 
 
-def test_an_agent_is_refused_while_another_one_uses_the_directory(tmp_path: Path) -> None:
+def test_an_agent_is_rejected_while_another_agent_uses_the_directory(tmp_path: Path) -> None:
     async def other() -> StateDirectory:
         directory = StateDirectory(ClaimsOptions(directory=str(tmp_path / "state")), Lifecycle())
         await directory.reserve()
@@ -200,7 +200,7 @@ time.sleep(600)
     asyncio.run(next_one.release())
 
 
-def test_the_next_agent_writes_to_the_directory_of_one_that_has_ended(tmp_path: Path) -> None:
+def test_an_agent_takes_over_the_directory_of_an_ended_agent(tmp_path: Path) -> None:
     first_run(tmp_path)
     (tmp_path / "state" / STATE).unlink()
     first_run(tmp_path)

@@ -211,7 +211,7 @@ def process(least: int, *problems: str) -> ProcessStatus:
     )
 
 
-def test_health_has_what_the_process_does_without() -> None:
+def test_health_has_the_missing_permissions_of_the_process() -> None:
     node = Node()
     node.connect()
     for status, state in (
@@ -339,7 +339,7 @@ def test_rows_are_written_at_most_ten_times_a_second(monkeypatch: pytest.MonkeyP
     assert all(0.1 <= round(pause, 6) < 0.12 for pause in pauses)
 
 
-def test_neighbors_that_were_found_on_an_interface_are_those_with_an_address(
+def test_neighbors_on_an_interface_have_an_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     node = Node()

@@ -62,7 +62,7 @@ def names(log: HistoryLog, query: dict[str, str]) -> list[str]:
     return [item.name for items in history_resource(log).read(query) for item in items]
 
 
-def test_entries_are_those_from_a_time_on_the_newest_first() -> None:
+def test_entries_since_a_time_are_sorted_newest_first() -> None:
     log = HistoryLog("n", 10)
     for minute in range(4):
         log.add(entry(f"shop/{minute}", minute))

@@ -117,7 +117,7 @@ def test_a_file_of_more_than_4_mib_becomes_the_older_one(
     assert (tmp_path / FILE).exists() is not is_older
 
 
-def test_an_entry_that_counts_further_changes_is_read_once(tmp_path: Path) -> None:
+def test_an_entry_with_a_count_is_read_once(tmp_path: Path) -> None:
     (item,) = items(0, 1)
     counted = [
         replace(item, count=n, first_time=START, event_time=START + timedelta(seconds=n))

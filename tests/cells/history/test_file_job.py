@@ -96,7 +96,7 @@ def test_off_and_without_a_directory_nothing_is_read_or_written(tmp_path: Path) 
     assert without.state == ("ok", "kept in memory only (--state-directory is not set)")
 
 
-def test_entries_of_earlier_processes_are_read_before_those_of_this_one(tmp_path: Path) -> None:
+def test_entries_of_earlier_processes_are_read_first(tmp_path: Path) -> None:
     append(tmp_path, [item(1), item(2)])
     stand = Stand(tmp_path)
     stand.log.add(item(3))
@@ -139,7 +139,7 @@ def test_the_last_entries_are_written_at_the_end(tmp_path: Path) -> None:
     assert [of.name for of in stored(tmp_path, 10).items] == ["shop/1"]
 
 
-def test_of_an_entry_that_counts_further_changes_the_last_state_is_written(tmp_path: Path) -> None:
+def test_the_final_count_of_an_entry_is_written(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     for _ in range(5):
         stand.log.add(item(1, "refused"))

@@ -428,7 +428,7 @@ def test_an_error_of_a_reconciler_is_listed_and_its_next_attempt_is_not() -> Non
         (True, True, "malformed UPDATE: Cease"),
     ],
 )
-def test_an_error_of_a_session_says_who_has_sent_it(sent: bool, survived: bool, text: str) -> None:
+def test_an_error_of_a_session_has_its_sender(sent: bool, survived: bool, text: str) -> None:
     event = SessionError(
         instance="i", peer="p", address=None, sent=sent, code=6, subcode=0, text="Cease",
         survived=survived,

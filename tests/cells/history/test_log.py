@@ -81,7 +81,7 @@ def test_a_message_is_bounded() -> None:
     assert len(entry.message or "") == MOST_OF_A_MESSAGE
 
 
-def test_entries_of_an_earlier_process_come_before_those_of_this_one() -> None:
+def test_entries_of_an_earlier_process_come_first() -> None:
     log = HistoryLog("n", 3)
     log.add(item("now", 9))
     log.restore([item(name) for name in ("a", "b", "c")])

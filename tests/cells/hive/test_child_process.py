@@ -147,7 +147,7 @@ def test_a_child_is_started_connected_and_ends_with_the_program() -> None:
     assert lab.child.pid is None
 
 
-def test_a_child_that_was_started_early_is_the_one_that_runs() -> None:
+def test_a_prestarted_child_is_used() -> None:
     lab = Lab()
     pids: list[int | None] = []
 

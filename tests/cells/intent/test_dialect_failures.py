@@ -9,7 +9,7 @@ from cells.hive import HealthTree
 from cells.intent.dialect_failures import DialectFailures
 
 
-def test_a_failure_is_logged_once_until_it_is_another_one() -> None:
+def test_a_repeated_failure_is_logged_once_and_a_different_failure_again() -> None:
     tree = HealthTree()
     log = structlog.get_logger("waggle.test")
     failures = DialectFailures(tree.scope("x"), log, "the dialect fails", "x.dialect_failed")

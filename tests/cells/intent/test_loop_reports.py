@@ -73,7 +73,7 @@ class Loop:
         }
 
 
-def test_a_problem_is_a_line_once_and_its_solution_another_one() -> None:
+def test_a_problem_and_its_solution_are_logged_once_each() -> None:
     it = Loop()
     assert it.report() == []
     it.put(it.intent.problems, OWN, TENANT)

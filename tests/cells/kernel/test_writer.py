@@ -263,7 +263,7 @@ def test_the_choice_is_logged_at_the_start_with_the_dialects_whose_routes_are_in
     assert (line["dialects"], line["fib"]) == ("a,b", "auto")
 
 
-def test_routes_are_those_of_the_dialects_that_have_them_installed() -> None:
+def test_only_dialects_with_route_installation_have_kernel_routes() -> None:
     def dialect(name: str, *, wants: bool) -> SimpleNamespace:
         return SimpleNamespace(name=name, wants_routes_installed=wants)
 

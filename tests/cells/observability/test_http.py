@@ -198,7 +198,7 @@ def test_a_connection_serves_one_request(monkeypatch: pytest.MonkeyPatch) -> Non
     serve(check)
 
 
-def test_the_limits_are_those_of_probes_and_scrapes() -> None:
+def test_the_limits_suit_probes_and_scrapes() -> None:
     """64 connections, 5 s for a request, 30 s for its answer: half requests hold nothing."""
     assert http_connections.MAX_CONNECTIONS == 64
     assert http_connections.REQUEST_SECONDS == 5

@@ -208,7 +208,7 @@ def test_the_traces_of_the_process_are_drawn_while_it_sends_and_keeps_none(
     assert ROOTS.share == 1.0
 
 
-def test_an_agent_that_keeps_spans_records_those_that_are_not_sent() -> None:
+def test_an_agent_that_keeps_spans_records_unsampled_spans() -> None:
     sampler = span_export.OfCauses(0.5, record_all=True)
     assert sampler.share == 1.0, "each root has a span"
     assert sampled(sampler, LAST, None) is Decision.RECORD_ONLY

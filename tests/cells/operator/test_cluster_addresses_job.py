@@ -197,7 +197,7 @@ def test_an_api_server_that_does_not_answer_is_tried_again_after_30_seconds() ->
     assert [metric.samples[0].value for metric in stand.errors.collect()] == [1]
 
 
-def test_changes_are_no_attempts_in_quick_succession_after_one_that_failed() -> None:
+def test_changes_do_not_shorten_the_backoff_of_a_failed_attempt() -> None:
     stand = Stand()
     stand.leads.set()
     stand.nodes("a")

@@ -359,7 +359,7 @@ def test_node_configs_of_another_operator_are_adopted_as_a_whole(
     assert daemon.tail().count("operator.taken_over") == 2
 
 
-def test_a_rival_is_one_whose_pods_are_ready_and_that_speaks_bgp(
+def test_a_rival_has_ready_pods_and_speaks_bgp(
     server: KubeApiServer, operator: Callable[[str], Daemon], tmp_path: Path
 ) -> None:
     kubeconfig = access(server, ACCOUNT, tmp_path / "rivals")

@@ -213,7 +213,7 @@ def test_objects_of_another_namespace_ask_for_nothing(tmp_path: Path) -> None:
         pytest.param({}, False, id="definitions without ServiceBGPStatus"),
     ],
 )
-def test_without_statuses_nothing_is_said_of_services(
+def test_without_statuses_nothing_is_reported_of_services(
     tmp_path: Path, flags: dict[str, Any], served: bool
 ) -> None:
     server = cluster()

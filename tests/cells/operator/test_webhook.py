@@ -361,7 +361,7 @@ def test_two_that_believe_they_lead_agree_on_one_certificate() -> None:
     asyncio.run(main())
 
 
-def test_a_missing_configuration_is_said_in_health() -> None:
+def test_a_missing_configuration_is_reported_in_health() -> None:
     async def main() -> None:
         it = Replica(Objects())
         assert not await it.step()

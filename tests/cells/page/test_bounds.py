@@ -145,7 +145,7 @@ def test_a_stream_that_is_read_outlives_the_time_of_an_answer() -> None:
     assert looptime.run(follow(unread=1)) == http_connections.ANSWER_SECONDS
 
 
-def test_more_pages_than_are_followed_are_told_to_come_back() -> None:
+def test_pages_beyond_the_limit_are_asked_to_reconnect() -> None:
     with page(PATHS) as served:
         following = [connect(served, "/v1/live") for _ in range(MOST_STREAMS)]
         for sock in following:

@@ -260,7 +260,7 @@ def test_a_change_is_shown_without_a_reload(browser: Any) -> None:  # noqa: ANN4
         assert len(tab.rows("changes")) == count + 1
 
 
-def test_what_is_unknown_is_a_sentence_and_a_lost_agent_is_said(browser: Any) -> None:  # noqa: ANN401
+def test_unknown_values_are_a_sentence_and_a_lost_agent_is_reported(browser: Any) -> None:  # noqa: ANN401
     with page(resources()) as served:
         tab = Tab(browser, served)
         tab.open("changes=shop/wib")

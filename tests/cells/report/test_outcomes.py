@@ -75,7 +75,7 @@ def test_events_are_counted_and_a_rejection_is_logged_once() -> None:
     assert found["waggle_report_failures_total event"] == 3
 
 
-def test_events_of_the_local_api_are_those_that_are_recorded() -> None:
+def test_the_local_api_streams_the_recorded_events() -> None:
     report = Reporting().report
     report._events.record(down())
     resource = events_resource(report)

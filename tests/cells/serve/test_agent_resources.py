@@ -97,7 +97,7 @@ def test_an_answer_without_items_has_what_may_explain_it() -> None:
     assert (other.notes(), other.problems(True)) == ((), ())
 
 
-def test_routes_are_those_that_are_advertised_unless_another_table_is_named() -> None:
+def test_the_default_table_of_routes_is_advertised() -> None:
     routes = RESOURCES["/v1/routes"]
     nothing = dict.fromkeys(("family", "peer", "instance", "prefix"))
     assert cast("Any", routes.read({})) == ("routes", "advertised", nothing)

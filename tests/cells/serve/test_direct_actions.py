@@ -299,7 +299,7 @@ def test_an_answer_has_the_time_of_its_second(monkeypatch: pytest.MonkeyPatch) -
         assert body["generatedAt"] == f"1970-01-01T00:{clock}Z"
 
 
-def test_a_request_like_the_one_before_is_one_function_and_the_action(
+def test_a_repeated_request_costs_one_call_and_the_action(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After a pause the processor has no code in its caches: each further function is a delay."""

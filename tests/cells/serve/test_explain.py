@@ -98,7 +98,7 @@ def test_an_unknown_peer_or_instance_is_named(
         Explaining().items(None, peer, instance)
 
 
-def test_the_target_the_peer_and_the_instance_are_those_of_the_request() -> None:
+def test_the_request_selects_target_peer_and_instance() -> None:
     it = Explaining()
     assert it.items() == []
     it.items("10.8.0.0/24", PEER.name, INSTANCE.name)

@@ -44,7 +44,7 @@ def test_a_clock_is_synchronized(state: int, error: int, expected: bool | None) 
         (None, None),
     ],
 )
-def test_a_kernel_without_vrfs_says_so(
+def test_a_kernel_without_vrfs_is_reported(
     tmp_path: Path, config: str | None, expected: bool | None
 ) -> None:
     if config is not None:

@@ -149,7 +149,7 @@ def test_the_fields_of_sessions_are_computed_once(monkeypatch: pytest.MonkeyPatc
     assert peer_item("worker-1", UP)["name"] == "tor-1"
 
 
-def test_the_counts_of_a_session_are_without_those_that_only_an_established_one_has() -> None:
+def test_a_session_that_is_not_established_has_no_counts() -> None:
     counts = PeerCounts(
         instance="i", name="tor-1", received=0, advertised=7, updates_received=0, updates_sent=2
     )

@@ -72,7 +72,7 @@ def test_a_long_answer_is_complete(tmp_path: Path) -> None:
     assert [item["prefix"] for item in items] == [route(n).prefix for n in range(30_001)]
 
 
-def test_a_limit_ends_the_answer_and_says_so(tmp_path: Path) -> None:
+def test_an_answer_cut_at_its_limit_is_marked(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER], [route(number) for number in range(1000)])):
         cut = at_socket(path).get("/v1/routes", {"limit": "300"})

@@ -304,7 +304,7 @@ def test_the_host_with_the_instances_of_the_speaker(monkeypatch: pytest.MonkeyPa
     }
 
 
-def test_a_received_route_that_another_one_is_preferred_to() -> None:
+def test_a_received_route_that_is_not_the_best_path() -> None:
     peer = changed(
         accept=(PrefixRule("2001:db8::/16", le=64, origin=WEB),), families=(IPV4_UNICAST,)
     )

@@ -243,7 +243,7 @@ def test_an_api_server_that_answers_for_some_kinds_is_not_reported_as_down(tmp_p
     run(tmp_path, scenario)
 
 
-def test_missing_forbidden_and_invalid_are_told_apart_in_health(tmp_path: Path) -> None:
+def test_missing_forbidden_and_invalid_differ_in_health(tmp_path: Path) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:
         server.served["ciliumbgpadvertisements"] = ()
         server.always("list", "secrets", status(403, "Forbidden", "no"))

@@ -234,7 +234,7 @@ def test_f02_an_empty_list_removes_rows_of_the_file_only_when_lists_confirm_it(
     run(scenario)
 
 
-def test_f02_a_crd_deleted_meanwhile_counts_as_deleted_after_the_hold_time(
+def test_f02_a_crd_deleted_meanwhile_is_deleted_after_the_hold_time(
     tmp_path: Path,
 ) -> None:
     async def scenario(server: ApiServer) -> None:

@@ -84,7 +84,7 @@ def test_routes_in_the_kernel_are_written_by_a_container_of_their_own(helm: Helm
         assert option(settings(objects, "operator"), "operator", OperatorOptions).fib is fib
 
 
-def test_bfd_sessions_are_those_of_a_daemonset_of_their_own(helm: Helm) -> None:
+def test_bfd_sessions_have_a_daemonset_of_their_own(helm: Helm) -> None:
     objects = helm.template({"agent": {"bfd": {"enabled": True, "leastInterval": 200}}})
     process, agent = (container(objects, part, part) for part in ("bfd", "agent"))
     capabilities = process["securityContext"]["capabilities"]

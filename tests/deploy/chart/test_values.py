@@ -160,7 +160,7 @@ def _enabled(helm: Helm, values: Mapping[str, Any], part: str) -> dict[str, bool
     return {name: cells[name]["enabled"] for name in cells if "enabled" in cells[name]}
 
 
-def test_a_dialect_switches_on_the_one_that_it_feeds(helm: Helm) -> None:
+def test_a_dialect_enables_the_dialect_that_it_feeds(helm: Helm) -> None:
     values = {"cells": {"metallb": {"enabled": True}}}
     for part in ("agent", "operator"):
         assert _enabled(helm, values, part) == {"frrk8s": True, "metallb": True}
@@ -170,7 +170,7 @@ def test_a_dialect_switches_on_the_one_that_it_feeds(helm: Helm) -> None:
     assert plain_yaml.load(config)["cells"]["frrk8s"] == {"enabled": True, "onConflict": "isolate"}
 
 
-def test_a_dialect_that_feeds_one_that_is_off_by_name_is_refused_in_one_sentence(
+def test_a_dialect_that_feeds_a_disabled_dialect_is_rejected_in_one_sentence(
     helm: Helm,
 ) -> None:
     values = {"cells": {"metallb": {"enabled": True}, "frrk8s": {"enabled": False}}}

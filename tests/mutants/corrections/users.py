@@ -107,14 +107,14 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         _HELPERS,
         '{{- $_ := set $cells .fed (mergeOverwrite (deepCopy $fed) (dict "enabled" true)) -}}\n',
         "",
-        f"{_VALUES}::test_a_dialect_switches_on_the_one_that_it_feeds",
+        f"{_VALUES}::test_a_dialect_enables_the_dialect_that_it_feeds",
     ),
     (
         "feeder: the chart refuses it where the fed dialect is off by name",
         _HELPERS,
         '{{- if eq (toString $fed.enabled) "false" -}}',
         "{{- if false -}}",
-        f"{_VALUES}::test_a_dialect_that_feeds_one_that_is_off_by_name_is_refused_in_one_sentence",
+        f"{_VALUES}::test_a_dialect_that_feeds_a_disabled_dialect_is_rejected_in_one_sentence",
     ),
     (
         "feeder: the programs switch on what it feeds",
@@ -167,7 +167,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "docs/runbook.md",
         "`you may not create pods/exec`",
         "`you are not allowed to create pods/exec`",
-        "tests/test_pages.py::test_messages_of_a_page_are_those_of_the_code",
+        "tests/test_pages.py::test_messages_of_a_page_are_in_the_code",
     ),
     (
         "pages: messages refer to a page by the command that prints it",

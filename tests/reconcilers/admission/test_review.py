@@ -76,7 +76,7 @@ def test_objects_of_other_nodes_do_not_meet() -> None:
     assert Place(claim("one", 1, labels=A)).review(claim("two", 2, labels=B)).allowed
 
 
-def test_an_object_that_selects_no_present_node_is_reviewed_for_one_that_it_would_select() -> None:
+def test_an_object_without_a_selected_node_is_reviewed_for_a_hypothetical_node() -> None:
     nowhere = {"rack": "c"}
     it = Place(claim("one", 1, labels=nowhere))
     assert it.review(claim("two", 1, labels=nowhere)).allowed
@@ -114,7 +114,7 @@ def test_without_any_node_objects_for_all_nodes_meet() -> None:
     assert verdict.message.endswith("(node with any labels, none yet)")
 
 
-def test_a_conflict_that_was_there_before_is_a_warning_for_who_repairs() -> None:
+def test_an_existing_conflict_is_a_warning() -> None:
     it = Place(claim("one", 1), claim("two", 2), claim("three", 3))
     repaired = it.review(claim("two", 1), claim("two", 2))
     assert repaired.allowed
@@ -129,12 +129,12 @@ def test_a_conflict_that_grows_is_denied() -> None:
     assert not it.review(claim("two", 2), claim("two", 2, labels=A)).allowed, "one more node"
 
 
-def test_a_second_conflict_beside_one_that_was_there_is_denied() -> None:
+def test_a_second_conflict_beside_an_existing_conflict_is_denied() -> None:
     it = Place(claim("one", 1), claim("two", 2), claim("three", 1, subject="asn"))
     assert not it.review(claim("four", 2, subject="asn")).allowed
 
 
-def test_a_conflict_in_place_of_another_one_is_denied() -> None:
+def test_a_conflict_in_place_of_another_conflict_is_denied() -> None:
     it = Place(claim("one", 1), claim("two", 1, "asn"), claim("three", 2))
     assert not it.review(claim("three", 2, "asn"), claim("three", 2)).allowed
 

@@ -33,7 +33,7 @@ def test_the_hash_of_a_name(name: str, router_id: str) -> None:
     assert hashed_router_id(name) == router_id
 
 
-def test_peers_of_families_without_pod_cidr_are_left_out_and_the_condition_says_so() -> None:
+def test_peers_of_families_without_pod_cidr_are_left_out_with_a_condition() -> None:
     it = Cluster(node(addresses=["10.30.4.17", "2001:db8:30::17"]), policy(peers=PEERS))
     assert list(it.peers()) == ["10.30.4.1"]
     assert it.problems() == []

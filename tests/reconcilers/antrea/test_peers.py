@@ -34,7 +34,7 @@ def test_an_address_in_two_spellings_is_one_peer_with_the_settings_of_the_last_e
     assert it.problems() == []
 
 
-def test_of_two_as_numbers_the_first_entry_counts_and_the_others_are_problems() -> None:
+def test_of_two_as_numbers_the_first_entry_is_used_and_the_others_are_problems() -> None:
     peers = [address("10.30.4.1", 1), address("10.30.4.1", 2), address("10.30.4.1", 1, port=9)]
     it = Cluster(node(), policy(peers=peers))
     peer = it.peers()["10.30.4.1"]
@@ -180,7 +180,7 @@ def test_fields_of_later_releases_are_problems_and_ignored() -> None:
     assert it.peers() == Cluster(node(), policy()).peers()
 
 
-def test_with_the_flag_they_count() -> None:
+def test_with_the_flag_the_next_fields_are_used() -> None:
     peers = [address("10.30.4.1", **NEXT)]
     it = Cluster(node(), policy(peers=peers), next_fields=True)
     peer = it.peers()["10.30.4.1"]

@@ -56,7 +56,7 @@ def test_a_prefix_has_the_selector_that_accepts_it_or_the_reason(
     assert rule(prefix) == expected
 
 
-def test_where_all_is_accepted_the_object_that_says_so_is_named() -> None:
+def test_the_object_that_accepts_all_routes_is_named() -> None:
     peer = replace(PEER, accept=None, accept_origins=(B, A))
     assert rule("192.0.2.0/24", peer) == (True, "all", B)
     assert rule("10.96.1.0/24", peer) == (False, "AlwaysBlock 10.96.0.0/12", None)

@@ -42,7 +42,7 @@ def test_a_peer_without_a_profile_or_without_an_address_has_no_session() -> None
     assert wanted_session(replace(PEER, address=None), INSTANCE, None, HOST) is None
 
 
-def test_the_settings_are_those_of_the_profile_in_microseconds() -> None:
+def test_the_settings_come_from_the_profile_in_microseconds() -> None:
     profile = BfdProfile(
         receive_interval=100, transmit_interval=200, detect_multiplier=5, passive=True
     )
@@ -85,7 +85,7 @@ def test_rfc5883_3_the_echo_function_is_used_in_both_directions_of_a_single_hop_
         ({"bfd": BfdProfile(multihop=False), "ebgp_multihop": 9}, False),
     ],
 )
-def test_the_hops_are_those_of_the_bgp_session_unless_set(
+def test_the_hops_default_to_the_hops_of_the_bgp_session(
     fields: dict[str, Any], multihop: bool
 ) -> None:
     assert key_of(**fields).multihop is multihop

@@ -34,7 +34,7 @@ def test_a_node_without_a_cilium_node_is_unchanged() -> None:
     assert merged_nodes([_node()], []) == {"n": _node()}
 
 
-def test_pod_cidrs_are_those_of_ciliums_ipam() -> None:
+def test_pod_cidrs_come_from_ciliums_ipam() -> None:
     spec = {"ipam": {"podCIDRs": ["10.2.0.0/24", "fd00::/64"]}}
     assert _united(_node(), spec).pod_networks == ("10.2.0.0/24", "fd00::/64")
     # With pools of its own, Cilium uses none that Kubernetes gave the Node.

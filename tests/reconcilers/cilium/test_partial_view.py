@@ -29,7 +29,7 @@ def test_configurations_of_other_nodes_have_no_condition_no_matching_node() -> N
     ]
 
 
-def test_conditions_of_policies_are_those_of_this_node() -> None:
+def test_conditions_of_policies_are_about_this_node() -> None:
     cluster = Cluster(operator=False)
     cluster.put(kinds.NODE, node(rack="a"))
     for name, rack in (("one", "a"), ("two", "a"), ("other", "z")):

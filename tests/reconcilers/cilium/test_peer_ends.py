@@ -71,7 +71,7 @@ def test_a_peer_has_an_address_or_an_interface(
         ({"peerAddress": "192.0.2.1", "peerASN": 23456}, "peerASN", "is AS_TRANS"),
     ],
 )
-def test_another_one_is_left_out_with_the_field(
+def test_an_invalid_peer_is_left_out_with_the_field(
     fields: dict[str, Any], field: str, text: str
 ) -> None:
     peer, problems = compiled(**fields)
@@ -165,7 +165,7 @@ def test_a_family_of_another_safi_is_not_the_unicast_one(afi: str, safi: str) ->
     assert found.problems() == [("CiliumBGPPeerConfig/pc", "spec.families[0]")]
 
 
-def test_of_a_family_that_is_there_twice_the_first_one_counts() -> None:
+def test_the_first_entry_of_a_duplicate_family_is_used() -> None:
     found = usual()
     unicast = {"afi": "ipv4", "safi": "unicast"}
     families = [{**unicast, "advertisements": {}}, unicast]

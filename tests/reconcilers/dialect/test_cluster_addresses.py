@@ -35,7 +35,7 @@ def cilium_node(name: str, address: str, pods: str, pool: str) -> dict[str, Any]
     return {"kind": "CiliumNode", "metadata": {"name": name}, "spec": spec}
 
 
-def test_cilium_has_those_of_cilium_nodes_and_of_all_peers_of_both_versions() -> None:
+def test_cilium_has_addresses_of_cilium_nodes_and_of_all_peers_of_both_versions() -> None:
     peer = {"name": "p", "peerASN": 1, "peerAddress": "192.0.2.1"}
     instances = [{"name": "i", "localASN": 1, "peers": [peer, {"name": "q", "peerASN": 1}]}]
     found = addresses(

@@ -140,9 +140,7 @@ def test_a_review_needs_no_conditions() -> None:
     assert set(seen[1:]) == {False}
 
 
-def test_where_what_feeds_it_cannot_be_compiled_the_operators_part_says_which_dialect_it_is() -> (
-    None
-):
+def test_the_operators_part_names_the_feeding_dialect_that_cannot_be_compiled() -> None:
     it = Place()
     it.feeder.broken = True
     it.store(lighthouse("coast", "b"))

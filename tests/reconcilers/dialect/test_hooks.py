@@ -85,7 +85,7 @@ def test_named_secrets_are_permitted_by_their_names() -> None:
     assert list(rbac.secrets_namespace(cell(Named))) == []
 
 
-def test_other_secrets_are_those_of_the_programs_namespace() -> None:
+def test_other_secrets_are_in_the_programs_namespace() -> None:
     assert list(rbac.secrets(cell(WithSecrets))) == []
     assert parsed(rbac.secrets_namespace(cell(WithSecrets))) == "keys"
     assert list(rbac.secrets_namespace(cell(BeaconDialect))) == []

@@ -130,7 +130,7 @@ def test_a_part_that_cannot_be_read_is_no_success() -> None:
     assert skipped == ["crds", "rbac", "tls", "statuses", "cilium", "frrk8s"]
 
 
-def test_without_an_answer_of_an_agent_nothing_is_said_of_agents() -> None:
+def test_without_an_answer_of_an_agent_nothing_is_reported_of_agents() -> None:
     results = examine(evidence(NodeEvidence(node="a", error="silent")), DIALECT_CHECKS)
     named = {result.check.name: result for result in results if result.check.needs == "agents"}
     assert named.pop("agents").findings[0].evidence == "silent"

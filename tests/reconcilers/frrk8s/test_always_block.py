@@ -76,7 +76,7 @@ def test_with_auto_the_agent_reads_all_nodes_and_service_cidrs() -> None:
     assert SERVICE_CIDR not in Frrk8sDialect.read(plain, operator=False)
 
 
-def test_the_networks_of_the_cluster_are_blocked_with_those_of_the_option() -> None:
+def test_the_networks_of_the_cluster_and_of_the_option_are_blocked() -> None:
     it = agent("auto,10.0.0.0/8", "10.244.1.0/24")
     it.work(
         node("n1", "10.244.0.0/24", "fd00:244::/64"),

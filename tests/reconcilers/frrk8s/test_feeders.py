@@ -66,7 +66,7 @@ class Node(AgentInMemory):
         return [(one["category"], one["objects"]) for one in found]
 
 
-def test_a_conflict_in_one_feed_leaves_the_routes_of_another_one() -> None:
+def test_a_conflict_in_one_feed_keeps_the_routes_of_another_feed() -> None:
     node = Node()
     node.put(tower("Bee", "b", ADDRESSES[1], prefixes=["10.1.0.0/16"]))
     node.put(peer("a"), peer("z"))

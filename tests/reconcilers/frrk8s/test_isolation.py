@@ -95,7 +95,7 @@ def test_an_object_keeps_its_place_although_it_imports_the_vrf_of_a_younger_one(
     assert reported(result) == [("conflict", "1a 3c", "routers[0].neighbors[0].asn")]
 
 
-def test_an_object_whose_vrf_is_left_out_gives_way_to_the_younger_one_that_it_displaced() -> None:
+def test_an_object_whose_vrf_is_left_out_gives_way_to_the_displaced_younger_object() -> None:
     first = of("1a", of_vrf("red", asn=1))
     second = of("2b", of_vrf("", "blue", address=END, asn=2))
     blue = of("3c", of_vrf("blue"), of_vrf("red", asn=2))
@@ -120,7 +120,7 @@ def test_an_object_is_tried_again_when_the_vrf_that_it_imports_is_there_after_al
     assert accepted(result) == ["1a", "3c", "4d"]
 
 
-def test_an_object_keeps_its_place_where_another_one_has_the_vrf_that_it_imports() -> None:
+def test_an_object_keeps_its_place_where_another_object_has_the_vrf_that_it_imports() -> None:
     first = of("1a", of_vrf("", "red", asn=1))
     second = of("2b", of_vrf("red", "blue", asn=1))
     blue = of("3c", of_vrf("blue"), router(neighbor(asn=2)))

@@ -67,7 +67,7 @@ def test_equal_settings_do_not_conflict(
         {"address": "203.0.113.9"},
     ],
 )
-def test_a_default_that_is_written_out_equals_one_that_is_not(default: dict[str, Any]) -> None:
+def test_an_explicit_default_equals_an_unset_field(default: dict[str, Any]) -> None:
     assert reported(merge(two({}, default))) == []
 
 
@@ -90,7 +90,7 @@ def test_all_objects_with_the_neighbor_have_a_say_in_what_has_a_default() -> Non
     )
 
 
-def test_only_those_that_set_it_have_a_say_in_what_has_none() -> None:
+def test_only_objects_that_set_a_field_without_default_conflict() -> None:
     units = [unit("w", router())]
     units += [unit(name, router(id=f"192.0.2.{i}")) for i, name in enumerate("xy", 1)]
     assert reported(merge(units)) == [("conflict", "x y", "routers[0].id")]

@@ -154,7 +154,7 @@ def test_merging_loses_nothing_that_one_object_has_alone(objects: dict[str, list
 
 @UNHURRIED
 @given(sets())
-def test_isolation_is_the_merge_of_those_that_it_takes_in(objects: dict[str, list[Spec]]) -> None:
+def test_isolation_is_the_merge_of_the_accepted_objects(objects: dict[str, list[Spec]]) -> None:
     units = units_of(objects)
     result = merge(units, isolate=True)
     assert result.routers is not None

@@ -44,7 +44,7 @@ def rendered(capsys: pytest.CaptureFixture[str], path: Path, *arguments: str) ->
     return document
 
 
-def test_its_names_are_those_of_v1beta1(converted: list[dict[str, Any]]) -> None:
+def test_its_names_match_v1beta1(converted: list[dict[str, Any]]) -> None:
     first, accept, extra = (one["spec"] for one in converted)
     assert first["nodeSelector"] == {"matchLabels": {"kubernetes.io/hostname": "kind-worker"}}
     assert first["bgp"]["routers"][0]["prefixes"] == ["192.168.10.0/32"]

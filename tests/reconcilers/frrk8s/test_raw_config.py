@@ -55,7 +55,7 @@ def test_neighbours_are_known_by_vrf() -> None:
     assert (found.has_evpn, found.other) == (False, 0)
 
 
-def test_evpn_is_told_apart_from_what_is_not_understood() -> None:
+def test_evpn_is_distinguished_from_unknown_statements() -> None:
     found = raw_meaning(EVPN)
     assert found.allowas_in_origin == {("", "10.88.0.1")}
     assert (found.has_evpn, found.other) == (True, 0)

@@ -135,7 +135,7 @@ def test_a_prefix_that_no_redistribution_permits_cannot_be_listed() -> None:
     assert f"{OTHER} is not a prefix of its router" in message
 
 
-def test_the_tables_are_those_of_the_objects_in_effect() -> None:
+def test_the_tables_come_from_the_objects_in_effect() -> None:
     found = node(annotated([entry(), entry(table=1000)], router(neighbor())))
     demand = found.compiler._host_demand
     assert demand.kernel_tables == {KernelTable(198, 248), KernelTable(1000, 248)}

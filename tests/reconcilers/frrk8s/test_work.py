@@ -150,7 +150,7 @@ def test_a_changed_community_of_one_prefix(agent: AgentInMemory, compiled: list[
     before=st.dictionaries(st.integers(0, 9), st.integers(0, 3)),
     after=st.dictionaries(st.integers(0, 9), st.integers(0, 3)),
 )
-def test_changed_prefixes_are_those_with_other_attributes(
+def test_changed_prefixes_have_changed_attributes(
     before: dict[int, int], after: dict[int, int]
 ) -> None:
     def sets(of: dict[int, int]) -> dict[str, RouteSet]:

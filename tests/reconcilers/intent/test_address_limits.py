@@ -95,7 +95,7 @@ def test_a_service_announces_64_addresses_by_default_and_those_at_the_end_lose()
     assert problem["objects"] == ["Service/a/many"]
 
 
-def test_controllers_addresses_come_first_and_one_that_is_there_twice_is_one() -> None:
+def test_controllers_addresses_come_first_and_duplicates_are_dropped() -> None:
     found = cluster(advertise_service_limit=3)
     put(found, "s", *addresses(0, 4), ingress=("198.19.0.1", "198.18.0.0"))
     assert of_services(found) == ["198.18.0.0", "198.18.0.1", "198.19.0.1"]
@@ -245,7 +245,7 @@ def test_one_more_service_at_an_address_that_many_share_is_the_work_of_one() -> 
     assert found.run().objects == 2
 
 
-def test_what_controllers_assign_is_not_counted_unless_it_is_said_so() -> None:
+def test_assigned_addresses_are_not_counted_unless_configured() -> None:
     def of(**options: Any) -> list[str]:  # noqa: ANN401
         found = cluster(advertise_namespace_limit=2, **options)
         for number in range(3):
@@ -279,7 +279,7 @@ def test_another_node_comes_to_the_same_result_although_it_withholds_an_address_
     assert of_services(found) == ["198.18.0.1", "198.18.0.2"]
 
 
-def test_a_change_of_one_service_computes_that_one_and_those_that_it_displaces() -> None:
+def test_a_changed_service_is_recomputed_with_the_services_it_displaces() -> None:
     found = cluster(advertise_namespace_limit=500)
     for number in range(2000):
         put(found, f"s{number:04}", addresses(number, 1)[0], created=DAYS[0])
@@ -378,7 +378,7 @@ def test_the_problems_of_many_services_are_listed_up_to_a_number() -> None:
     ]
 
 
-def test_a_problem_of_the_administrator_is_not_among_those_of_tenants() -> None:
+def test_a_problem_of_the_administrator_is_not_a_problem_of_tenants() -> None:
     found = cluster()
     put(found, "s", "127.0.0.1")
     peer = {

@@ -372,7 +372,7 @@ def test_an_object_whose_computation_fails_is_a_problem_of_its_own(
     assert cluster.problems() == []
 
 
-def test_services_without_endpoints_need_one_where_the_option_says_so() -> None:
+def test_services_without_endpoints_are_not_routable_if_the_option_is_false() -> None:
     cluster = usual(no_service_endpoints_routable=False)
     cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
     cluster.run()

@@ -66,7 +66,7 @@ class Start:
     [(BEACON, CILIUMS), (kinds.ADVERTISEMENT, BEACONS)],
     ids=lambda one: str(one),
 )
-def test_a_dialect_that_has_been_read_waits_ten_seconds_for_another_one(
+def test_a_dialect_that_has_been_read_waits_ten_seconds_for_another_dialect(
     unread: Kind[Any], read: str
 ) -> None:
     start = Start(unread)

@@ -20,7 +20,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES, st.integers(0, 8))
-def test_the_first_ones_are_those_of_a_sorted_list(
+def test_the_first_items_match_a_sorted_list(
     changes: list[tuple[str, int, int]], size: int
 ) -> None:
     found: FirstByRank[int] = FirstByRank(size)

@@ -94,7 +94,7 @@ def test_a_single_change_is_no_part_of_the_trace_of_changes_that_wait(
     assert traces == [(single.get_span_context(), ()), (waits.get_span_context(), ())]
 
 
-def test_a_batch_that_no_writer_confirms_and_one_that_fails_end_as_errors(
+def test_unconfirmed_and_failed_batches_end_as_errors(
     exporter: InMemorySpanExporter,
 ) -> None:
     agent = Agent().start()

@@ -20,7 +20,7 @@ SOME = st.lists(st.sampled_from(PREFIXES), max_size=6)
 
 
 @given(st.lists(st.tuples(SOME, st.sampled_from([*FAILURES, None]))))
-def test_counts_are_those_of_the_routes(
+def test_counts_match_the_routes(
     steps: list[tuple[list[bytes], RouteFailure | None]],
 ) -> None:
     failed = FailedRoutes()

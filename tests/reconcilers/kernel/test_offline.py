@@ -337,7 +337,7 @@ def test_a_peer_that_the_node_does_not_have(received: dict[str, Any], text: str)
         Outcome(received)
 
 
-def test_two_peers_of_one_address_are_told_apart_by_the_vrf() -> None:
+def test_two_peers_of_one_address_are_distinguished_by_the_vrf() -> None:
     twice = (
         ONE,
         *(msgspec.structs.replace(peer("10.88.0.1"), instance=name) for name in ("b", "c")),
@@ -348,7 +348,7 @@ def test_two_peers_of_one_address_are_told_apart_by_the_vrf() -> None:
         Outcome({"10.88.0.1": [one()]}, twice[1:], instances)
 
 
-def test_a_peer_with_a_password_and_one_that_is_down_announce_all_the_same() -> None:
+def test_peers_with_a_password_and_peers_that_are_down_announce_routes() -> None:
     down = peer("10.88.0.1", down_reason="no Secret")
     assert Outcome({"10.88.0.1": [one()]}, (down,)).routes
 

@@ -9,7 +9,7 @@ from reconcilers.kernel.options import Fib, FibOptions
 from resources.option_declarations import InvalidOption
 
 
-def test_by_default_routes_of_bgp_stand_in_the_main_table_behind_those_of_administrators() -> None:
+def test_by_default_bgp_routes_are_in_the_main_table_after_administrators_routes() -> None:
     options = FibOptions()
     assert (options.fib, options.table, options.metric, options.protocol) == (None, 254, 20, 186)
     assert (options.multipath, options.multipath_relax) == (64, False)

@@ -261,7 +261,7 @@ def test_classes_without_a_route_before_change_in_slices() -> None:
 
 
 @pytest.mark.usefixtures("ten_classes_of_a_slice")
-def test_a_pass_ends_whatever_happens_meanwhile_and_another_one_follows() -> None:
+def test_a_pass_ends_despite_changes_and_another_pass_follows() -> None:
     """With an event in each slice the moves of a lost peer are sent all the same."""
     passes = Passes()
     some = some_sets(25)

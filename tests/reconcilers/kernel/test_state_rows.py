@@ -17,7 +17,7 @@ from tests.reconcilers.kernel.reconciler.reconciler_in_memory import (
 )
 
 
-def test_a_table_has_numbers_and_what_is_wrong_and_next_hops_are_those_in_use() -> None:
+def test_a_table_has_counts_and_problems_and_next_hops_in_use() -> None:
     writer = MemoryWriter()
     writer.foreign.add((MAIN, wire("198.51.100.0/24")))
     agent = Agent(writer).start().table(BOTH, PREFIX, "198.51.100.0/24")

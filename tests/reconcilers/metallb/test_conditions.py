@@ -108,7 +108,7 @@ def test_a_conflict_on_another_node_is_reported_as_well(tmp_path: Path) -> None:
     assert found["BGPPeer/a"]["Conflicting"] == ("True", "Conflict")
 
 
-def test_an_object_that_selects_no_node_says_so(tmp_path: Path) -> None:
+def test_an_object_that_selects_no_node_has_the_condition(tmp_path: Path) -> None:
     other = peer("a", nodeSelectors=[{"matchLabels": {"rack": "9"}}])
     assert conditions(tmp_path, node("n1"), other) == {
         "BGPPeer/a": {"Selected": ("False", "NoNode")}
@@ -130,7 +130,7 @@ def test_what_isolation_leaves_out_is_partially_applied(tmp_path: Path, on_confl
     assert "PartiallyApplied" not in found["BGPPeer/a"]
 
 
-def test_an_object_that_gave_way_to_one_that_is_left_out_is_accepted(tmp_path: Path) -> None:
+def test_an_object_displaced_by_an_object_left_out_is_accepted(tmp_path: Path) -> None:
     older = frr_configuration("x", {"asn": 64950, "port": 1179})
     first = peer("a", created="2026-01-02T00:00:00Z")
     second = peer("b", created="2026-01-03T00:00:00Z", peerPort=1179)

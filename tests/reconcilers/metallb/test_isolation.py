@@ -102,7 +102,7 @@ class TestMetalLBAlone:
         assert out(*objects) == ["a", "f"]
         assert reported(*objects) == [("invalid", ["f"]), ("unresolved", ["a"])]
 
-    def test_a_reference_to_a_younger_object_counts(self) -> None:
+    def test_a_reference_to_a_younger_object_is_used(self) -> None:
         use = peer("a", bfdProfile="f", created=at(1))
         assert out(use, profile("f", created=at(2))) == []
         named = advertisement("x", communities=["vip"], created=at(1))
@@ -163,7 +163,7 @@ class TestMetalLBAlone:
             narrow = pool("p", "198.18.30.0/24", created=at(days[1]))
             assert out(wide, narrow) == [left]
 
-    def test_the_youngest_of_those_with_the_echo_mode_is_left_out(self) -> None:
+    def test_the_youngest_object_with_the_echo_mode_is_left_out(self) -> None:
         for youngest in range(4):
             days = [9 if i == youngest else i + 1 for i in range(4)]
             objects = [
@@ -362,7 +362,7 @@ def test_what_is_taken_goes_together_and_each_other_object_has_its_reason(
 
 @settings(derandomize=True)
 @given(chosen_of(REFERRING))
-def test_a_node_has_what_the_objects_that_are_taken_give_alone(objects: list[Json]) -> None:
+def test_a_node_has_the_result_of_the_accepted_objects_alone(objects: list[Json]) -> None:
     names = {ref.name for ref in isolated(objects).accepted}
     services = [
         node(), service("s", "198.18.30.5"), endpoints("s"), service("t", "198.18.40.5"), endpoints("t")

@@ -125,7 +125,7 @@ def found(objects: Objects) -> tuple[list[Any], float]:
 
 
 @pytest.mark.parametrize("name", CONFLICTS)
-def test_each_object_has_one_problem_with_another_one_and_their_number(name: str) -> None:
+def test_each_object_has_one_problem_with_a_conflicting_object_and_their_number(name: str) -> None:
     problems, _ = found(CONFLICTS[name](40))
     assert len(problems) == in_conflict(name, 40)
     assert len({(one.objects, one.message) for one in problems}) == len(problems)

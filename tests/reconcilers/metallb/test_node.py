@@ -344,7 +344,7 @@ class TestWithFrrConfigurations:
         named = {name for _, names in found.problems() for name in names}
         assert named == {"pref", *(f"a{i}" for i in range(count))}
 
-    def test_what_metallbs_speaker_has_written_does_not_count(self) -> None:
+    def test_objects_written_by_metallbs_speaker_are_ignored(self) -> None:
         found = MetalLBNode()
         written = frr_configuration("metallb-n1", {"asn": 64999})
         found.put(node(), written)

@@ -129,7 +129,7 @@ def service(name: str, *addresses: str) -> tuple[dict[str, Any], dict[str, Any]]
     return found, slices
 
 
-def test_the_peers_of_a_service_are_those_whose_session_carries_it() -> None:
+def test_the_peers_of_a_service_have_a_session_that_carries_it() -> None:
     node = Node()
     node.put(*BASE, *service("web", "198.18.30.5"), *service("idle", "198.18.99.5"))
     assert node.services() == {"web": ("tor-a", "tor-b")}

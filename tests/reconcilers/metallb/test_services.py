@@ -221,7 +221,7 @@ def test_other_rules_have_another_name(change: str) -> None:
     assert name(changed=True) != name(changed=False)
 
 
-def test_a_service_with_two_preferences_is_advertised_to_nobody_and_named() -> None:
+def test_a_service_with_two_preferences_is_not_advertised_and_reported() -> None:
     given = rows(
         FRONT,
         advertisement("lo", localPref=100, serviceSelectors=[{"matchLabels": {"a": "1"}}]),

@@ -83,7 +83,7 @@ def test_without_a_node_nothing_is_deleted() -> None:
     assert api.deleted == []
 
 
-def test_of_objects_of_a_fixed_name_only_those_of_the_pattern_count() -> None:
+def test_objects_of_a_fixed_name_are_ignored_unless_they_match_the_pattern() -> None:
     api = Api(*({"name": name, "uid": name} for name in ("state-n1", "state-n2", "controller")))
     passes = abandoned(ONE_OF_A_NODE)
     for _ in range(2):

@@ -60,7 +60,7 @@ def test_objects_that_agents_alone_have_written_are_deleted_in_every_namespace()
 
 
 @pytest.mark.parametrize("code", [403, 404, 500])
-def test_a_kind_that_cannot_be_read_keeps_no_other_one(code: int) -> None:
+def test_an_unreadable_kind_keeps_no_objects_of_other_kinds(code: int) -> None:
     api = Api(metadata("a", AGENT))
     api.errors = [StatusError(code, "no")]
     kinds = [SESSIONS, ONE_OF_A_NODE]

@@ -28,7 +28,7 @@ def applied(name: str, asn: int = 65001) -> Apply:
     return Apply(ObjectRef("CiliumBGPNodeConfig", "", name), content)
 
 
-def test_an_unconfirmed_write_is_repeated_and_one_that_is_planned_no_more_is_not() -> None:
+def test_an_unconfirmed_write_is_repeated_while_it_is_planned() -> None:
     async def scenario(job: Run) -> None:
         job.plan = Plan((applied("n1"),), {}, ())
         await job.until(UNCONFIRMED_SECONDS + 1)

@@ -11,5 +11,5 @@ from resources.frrk8s.neighbor import PrefixSelector
 @pytest.mark.parametrize(
     ("prefix", "length"), [("198.51.100.0/24", 32), ("2001:db8::/64", 128), ("::/0", 128)]
 )
-def test_the_routes_of_a_vtep_are_those_of_single_hosts(prefix: str, length: int) -> None:
+def test_the_routes_of_a_vtep_are_host_routes(prefix: str, length: int) -> None:
     assert _hosts(prefix) == PrefixSelector(prefix=prefix, ge=length, le=length)

@@ -65,7 +65,7 @@ def test_the_event_names_the_addresses_and_the_command_with_the_reasons() -> Non
     assert "kubectl waggle explain shop/web --all-nodes" in event.note
 
 
-def test_of_two_addresses_the_event_names_the_one_that_no_node_advertises() -> None:
+def test_of_two_addresses_the_event_names_the_unadvertised_address() -> None:
     state = ServiceEvents()
     dual = SelectedService(WEB, "u", (ADDRESS, "2001:db8::7"), ("2001:db8::7",))
     list(state.changes({WEB: dual}, 0))

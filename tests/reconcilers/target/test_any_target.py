@@ -61,7 +61,7 @@ def test_a_declared_table_wakes_the_runner_and_a_round_brings_it_up_to_date(
     assert not runner.is_outdated()
 
 
-def test_a_file_that_cannot_be_written_is_retried_and_no_other_one_waits(
+def test_a_file_that_cannot_be_written_is_retried_and_delays_no_other_file(
     files: tuple[Database, Files, Runner], tmp_path: Path
 ) -> None:
     db, target, runner = files

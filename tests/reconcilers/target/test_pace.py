@@ -288,7 +288,7 @@ def test_an_object_behind_a_listing_that_fails_makes_no_rounds() -> None:
 
 
 @pytest.mark.parametrize(("retry_changed", "writes"), [(True, 11), (False, 3)])
-def test_a_change_of_an_object_that_failed_waits_for_the_pause_where_the_pace_says_so(
+def test_a_change_of_a_failed_object_waits_for_the_pause_of_its_pace(
     retry_changed: bool, writes: int
 ) -> None:
     async def scenario() -> None:
@@ -320,7 +320,7 @@ def test_changes_of_an_object_that_fails_have_the_interval_of_writes() -> None:
     run(scenario)
 
 
-def test_an_object_that_failed_and_now_waits_for_another_one_makes_no_rounds() -> None:
+def test_a_failed_object_that_waits_for_another_object_makes_no_rounds() -> None:
     async def scenario() -> None:
         target = Remote()
         target.fails["a"] = ReconcileError("rejected")

@@ -140,7 +140,7 @@ def test_a_link_that_is_down_takes_no_route_that_discards_packets() -> None:
     assert len(routes.routes()) == 1
 
 
-def test_a_route_that_is_not_selected_may_replace_one_that_is() -> None:
+def test_an_unselected_route_may_replace_a_selected_route() -> None:
     routes = FollowedRoutes(lambda route: route.protocol == 3)
     routes.begin()
     routes.load(parsed(route(NEW, "192.0.2.1")))

@@ -207,7 +207,7 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_routes_that_are_no_default_routes_wake_nobody(link: Link) -> None:
+def test_only_default_routes_wake_the_watch(link: Link) -> None:
     link.left.batch(f"addr add 198.51.100.1/24 dev {DEVICE}")
     watch = Watch(link, "asyncio")
     try:

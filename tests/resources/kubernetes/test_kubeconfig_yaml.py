@@ -30,7 +30,7 @@ def test_the_library_parses_with_it() -> None:
     ids=["types", "order mark", "alias", "empty", "open", "tab", "control", "tag", "documents"],
 )
 @pytest.mark.parametrize("as_file", [False, True])
-def test_values_and_errors_are_those_of_the_python_parser(text: str, *, as_file: bool) -> None:
+def test_values_and_errors_match_the_python_parser(text: str, *, as_file: bool) -> None:
     try:
         wanted: object = yaml.safe_load(text)
     except yaml.YAMLError as error:

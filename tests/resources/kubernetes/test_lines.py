@@ -41,7 +41,7 @@ print(resident() - before - sum(len(one) for some in kept for one in some))
 
 
 @given(st.lists(st.binary(max_size=8).map(lambda b: b.replace(b"\r", b"\n")), max_size=20))
-def test_the_lines_are_those_of_the_whole_stream(pieces: list[bytes]) -> None:
+def test_the_lines_match_the_whole_stream(pieces: list[bytes]) -> None:
     lines = Lines()
     found = [line for piece in pieces for line in lines.feed(piece)]
     whole = b"".join(pieces).rpartition(b"\n")[0]

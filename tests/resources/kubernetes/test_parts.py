@@ -88,7 +88,7 @@ def test_secrets_are_read_by_name_alone() -> None:
         assert reading.selections[SECRET.name].by_name
 
 
-def test_paths_are_those_of_the_api() -> None:
+def test_paths_match_the_api() -> None:
     assert NODE.path("v1") == "/api/v1/nodes"
     assert SECRET.path("v1", "bgp") == "/api/v1/namespaces/bgp/secrets"
     assert ENDPOINT_SLICE.path("v1") == "/apis/discovery.k8s.io/v1/endpointslices"

@@ -69,7 +69,7 @@ def paged(names: Sequence[str]) -> Callable[[str, dict[str, str]], Answer]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1500])
-def test_the_names_of_a_list_are_those_of_all_its_pages(count: int) -> None:
+def test_a_list_has_the_names_of_all_pages(count: int) -> None:
     names = [f"a{number}" for number in range(count)]
     recorded = Recorded(paged(names))
     assert looptime.run(writer(recorded).names("/apis/cilium.io/v2/things")) == names

@@ -133,7 +133,7 @@ def test_a_value_that_is_no_object_is_rejected() -> None:
     ]
 
 
-def test_a_version_that_is_not_read_is_a_problem_that_names_those_that_are() -> None:
+def test_an_unread_version_is_a_problem_that_names_the_read_versions() -> None:
     text = "apiVersion: cilium.io/v3\nkind: CiliumBGPAdvertisement\nmetadata: {name: later}\n"
     parsed = parse_file("f.yaml", text.encode(), KINDS)
     (problem,) = parsed.problems

@@ -209,7 +209,7 @@ class TestV1Beta1:
         assert [error.path for error in BGP_PEER.unknown_fields(value)] == ["spec.vrf"]
         assert not BGP_PEER.unknown_fields(made(BGP_PEER, {**PEER, "vrf": "red"}))
 
-    def test_errors_are_those_of_its_own_fields(self) -> None:
+    def test_errors_are_about_its_own_fields(self) -> None:
         spec = {"myASN": 1, "peerAddress": "192.0.2.1"}
         assert [
             e.path for e in BGP_PEER.decode(made(BGP_PEER, spec, version="v1beta1")).errors

@@ -34,7 +34,7 @@ def test_a_malformed_segment_is_rejected(value: bytes) -> None:
         decode_as_path(value, 4)
 
 
-def test_a_set_counts_as_one_hop_and_confederation_segments_as_none() -> None:
+def test_a_set_is_one_hop_and_confederation_segments_are_no_hops() -> None:
     path = (
         Segment(AS_CONFED_SEQUENCE, (1, 2)),
         Segment(SEQ, (3, 4)),

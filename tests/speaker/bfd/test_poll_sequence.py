@@ -47,7 +47,7 @@ def test_equal_intervals_begin_no_poll_sequence() -> None:
     assert not poll.active
 
 
-def test_a_change_during_a_poll_sequence_waits_for_another_one() -> None:
+def test_a_change_during_a_poll_sequence_waits_for_the_next_sequence() -> None:
     poll = PollSequence(300 * MS, 300 * MS)
     poll.apply(500 * MS, 300 * MS, up=True)
     poll.apply(900 * MS, 300 * MS, up=True)

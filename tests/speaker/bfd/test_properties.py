@@ -140,7 +140,7 @@ ACTIONS = ("settings", "echo", "remove", "restart", "wait")
         max_size=8,
     ),
 )
-def test_packets_that_are_those_before_again_do_what_any_packet_does(
+def test_repeated_packets_take_effect_like_any_packet(
     both: tuple[Settings, Settings],
     seed: int,
     loss: float,

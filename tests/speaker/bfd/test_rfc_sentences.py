@@ -54,7 +54,7 @@ def test_each_sentence_has_a_test_or_a_reason(rfc: str) -> None:
 
 
 @pytest.mark.parametrize("rfc", [rfc for rfc in COUNTS if rfc.isdigit()])
-def test_the_tests_of_sentences_are_those_of_the_row(rfc: str) -> None:
+def test_the_tests_of_sentences_are_the_tests_of_the_row(rfc: str) -> None:
     _, named = ROWS[rfc]
     assert sorted(named_by(rfc) - set(named)) == []
 

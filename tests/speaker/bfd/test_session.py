@@ -127,7 +127,7 @@ class TestStateMachine:
         assert change.after is State.DOWN
         assert change.diagnostic is Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN
 
-    def test_admin_down_takes_the_neighbor_down_and_says_so(self) -> None:
+    def test_admin_down_takes_the_neighbor_down_with_a_diagnostic(self) -> None:
         pair = established()
         pair.configure(pair.left, Settings(admin_down=True))
         pair.run(SECOND)

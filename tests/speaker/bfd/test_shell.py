@@ -195,7 +195,7 @@ def alike(monkeypatch: pytest.MonkeyPatch) -> int:
     return transport.first_source_port(7)
 
 
-def test_a_session_keeps_its_source_port_when_the_one_before_it_is_free_again(
+def test_a_session_keeps_its_source_port_when_an_earlier_port_is_free_again(
     node: Node, alike: int, tmp_path: Path
 ) -> None:
     """In the next socket, and in the next process (RFC 5881 section 4)."""

@@ -41,7 +41,7 @@ def test_half_of_what_is_taken_are_the_newest_and_half_the_oldest() -> None:
     assert oldest
 
 
-def test_urgent_prefixes_of_one_family_do_not_keep_those_of_another_waiting() -> None:
+def test_urgent_prefixes_of_one_family_do_not_delay_another_family() -> None:
     backlog = Backlog()
     backlog.add_urgent(IPV4_UNICAST, [(nlri, None) for nlri in PREFIXES])
     backlog.add_urgent(IPV6_UNICAST, [(PREFIXES[0], FIRST)])

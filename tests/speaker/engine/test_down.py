@@ -145,9 +145,7 @@ def test_a_rejected_open_is_the_reason_while_the_peer_closes_connections() -> No
     assert a.status().likely_cause == ""
 
 
-def test_short_sessions_that_the_peer_ends_are_likely_those_of_two_speakers_with_one_address() -> (
-    None
-):
+def test_short_sessions_that_the_peer_ends_hint_at_two_speakers_with_one_address() -> None:
     """A peer with graceful restart drops a session without a NOTIFICATION for a new one."""
     network = Network()
     a, b = network.host("a", A, 65001), network.host("b", B, 65002)

@@ -405,7 +405,7 @@ def test_h03_a_new_peer_gets_a_place_in_a_range_that_few_sources_flood(sources: 
     assert next(flood.router.engine.views.instances()).refused > 100
 
 
-def test_a_peer_that_was_up_does_not_take_the_place_of_another_one() -> None:
+def test_a_peer_that_was_up_does_not_take_the_place_of_another_peer() -> None:
     flood = Flood(1)
     hosts = [flood.good(f"10.0.1.{number}") for number in range(1, LIMIT + 2)]
     flood.network.run(60)

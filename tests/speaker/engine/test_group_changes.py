@@ -380,7 +380,7 @@ SEEDS = (2, 8, 9, 10, 11, 12, 14, 20, 21, 23, 27, 31, 37, 39, 293, 328, 1102, 13
 
 @pytest.mark.parametrize("add_path", [False, True], ids=["best paths", "ADD-PATH"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_changes_meanwhile_the_routes_are_those_of_the_last_settings(
+def test_concurrent_changes_end_with_the_routes_of_the_last_settings(
     seed: int, *, add_path: bool
 ) -> None:
     """Settings, routes, refreshes, sessions and slices at random moments."""

@@ -178,7 +178,7 @@ def test_a_peer_that_comes_meanwhile_is_sent_the_whole_table_before_its_end() ->
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_whatever_changes_meanwhile_the_routes_are_those_of_one_turn(seed: int) -> None:
+def test_concurrent_changes_end_with_the_routes_of_one_turn(seed: int) -> None:
     lab = Lab()
     rng = random.Random(seed)  # noqa: S311  a test
     lab.become(1, ())

@@ -333,7 +333,7 @@ def _choice(rng: random.Random, names: Iterable[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_imported_routes_are_those_of_the_other_instances_after_any_changes(seed: int) -> None:
+def test_imported_routes_match_the_other_instances_after_any_changes(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311  a seed
     hub = Hub(red=65001, blue=65001, green=65002)
     for _ in range(40):

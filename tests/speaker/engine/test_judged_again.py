@@ -187,7 +187,7 @@ def test_the_steps_end_with_the_routes(end: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_whatever_comes_in_between_the_routes_are_those_of_one_turn(
+def test_interleaved_events_end_with_the_routes_of_one_turn(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same inputs in steps, and with slices that are never full."""

@@ -162,7 +162,7 @@ def test_a_greater_number_has_them_announced_again() -> None:
     assert (lab.counts(), lab.shown()) == ((25, 5), prefixes(0, 20))
 
 
-def test_a_prefix_limit_counts_those_that_are_not_kept() -> None:
+def test_a_prefix_limit_includes_prefixes_that_are_not_kept() -> None:
     limit = (MaximumPrefixes(40, warning_percent=50),)
     lab = Lab(node={"maximum_prefixes": limit})
     lab.announce(0, 25)

@@ -69,7 +69,7 @@ def test_many_prefixes_are_originated_in_slices(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("asn", [65000, 65001])
-def test_a_change_during_another_one_follows_it(monkeypatch: pytest.MonkeyPatch, asn: int) -> None:
+def test_a_change_during_a_change_follows_it(monkeypatch: pytest.MonkeyPatch, asn: int) -> None:
     changes = Changes(monkeypatch)
     changes.originate(*prefixes(0))
     changes.originate(*prefixes(1000))

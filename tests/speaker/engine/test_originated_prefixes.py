@@ -44,7 +44,7 @@ class Lab:
             self.work.renew()
 
 
-def test_a_change_follows_the_one_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_follows_its_predecessor(monkeypatch: pytest.MonkeyPatch) -> None:
     lab = Lab(monkeypatch)
     lab.originated.change([], [A, B])
     lab.originated.change([A, B], [C])

@@ -339,7 +339,7 @@ def test_h40_trailing_bits_do_not_make_another_prefix() -> None:
     assert not arena.received()
 
 
-def test_h40_a_prefix_twice_and_one_that_is_withdrawn_and_announced() -> None:
+def test_h40_a_prefix_twice_and_a_prefix_both_withdrawn_and_announced() -> None:
     """RFC 4271 section 4.3: the announcement takes precedence."""
     arena = stays_up(established(), update(MANDATORY, PREFIX * 5))
     assert arena.status().families[0].received == 1

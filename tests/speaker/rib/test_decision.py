@@ -133,7 +133,7 @@ def test_med_is_not_compared_between_neighbouring_ases() -> None:
     assert best([cheap, dear]) is dear
 
 
-def test_an_as_set_counts_as_one_hop() -> None:
+def test_an_as_set_is_one_hop() -> None:
     attributes = PathAttributes(as_path=(Segment(AS_SEQUENCE, (1,)), Segment(AS_SET, (2, 3, 4))))
     short = Path(attributes, Source("a", address=b"\x01"))
     assert best([path(1, 2, 3), short]) is short
@@ -194,7 +194,7 @@ def test_paths_of_other_ases_are_equal_only_where_as_paths_are_relaxed() -> None
     assert equal(other, same, longer, first, relax=True) == (first, same, other)
 
 
-def test_a_higher_med_is_not_equal_in_its_as_and_not_compared_with_another_one() -> None:
+def test_meds_are_compared_within_one_neighbour_as() -> None:
     first, higher, other = path(1, med=5), path(1, med=6, router_id=2), path(2, med=7, router_id=3)
     assert equal(first, higher, other, relax=True) == (first, other)
 

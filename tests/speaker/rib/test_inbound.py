@@ -237,7 +237,7 @@ def test_the_number_of_next_hops_is_bounded() -> None:
     assert len(hops.texts) == MAX_NEXT_HOPS
 
 
-def test_of_two_ipv6_next_hops_the_global_one_counts() -> None:
+def test_of_two_ipv6_next_hops_the_global_address_is_used() -> None:
     hops = ReceivedNextHops()
     hops.add(bytes.fromhex("20010db8" + 11 * "00" + "01" + "fe80" + 13 * "00" + "01"))
     assert hops.texts == ("2001:db8::1",)

@@ -81,7 +81,7 @@ async def test_a_socket_loses_a_device_that_is_deleted_or_renamed(after: str | N
 
 
 @run
-async def test_one_that_is_forgotten_loses_nothing_and_without_sockets_nothing_runs() -> None:
+async def test_a_forgotten_device_reports_no_loss_and_without_sockets_no_timer_runs() -> None:
     watched = Watched()
     sock = watched.watch("red")
     watched.devices.forget(1)

@@ -88,7 +88,7 @@ def test_h14_peers_that_trade_their_addresses_keep_their_keys(keys: Keys) -> Non
     asyncio.run(main())
 
 
-def test_h14_a_peer_with_the_former_address_of_another_one_keeps_its_key(keys: Keys) -> None:
+def test_h14_a_peer_with_the_former_address_of_another_peer_keeps_its_key(keys: Keys) -> None:
     async def main() -> None:
         async with listening() as speaker:
             speaker.set_peer(NAME, peer("b", B, "of b"))
@@ -99,7 +99,7 @@ def test_h14_a_peer_with_the_former_address_of_another_one_keeps_its_key(keys: K
     asyncio.run(main())
 
 
-def test_h14_a_range_that_replaces_another_one_has_a_key_all_the_time(keys: Keys) -> None:
+def test_h14_a_range_that_replaces_another_range_has_a_key_all_the_time(keys: Keys) -> None:
     async def main() -> None:
         async with listening() as speaker:
             speaker.set_peer(NAME, racks("racks", "first"))

@@ -79,7 +79,7 @@ def test_a_kind_that_the_api_server_lacks_takes_no_peer_of_another_dialect(
 
 
 @pytest.mark.parametrize("kinds", by_group(OF_AGENT), ids=group)
-def test_objects_that_are_none_take_no_peer(kinds: Kinds, tmp_path: Path) -> None:
+def test_invalid_objects_take_no_peer(kinds: Kinds, tmp_path: Path) -> None:
     async def test(server: ApiServer) -> None:
         for kind in kinds:
             break_one(server, kind)
@@ -102,7 +102,7 @@ def test_a_kind_that_the_api_server_lacks_stops_its_own_dialect_alone(
 
 
 @pytest.mark.parametrize("kinds", by_group(OF_OPERATOR), ids=group)
-def test_objects_that_are_none_stop_no_write_of_the_operator(kinds: Kinds, tmp_path: Path) -> None:
+def test_invalid_objects_stop_no_write_of_the_operator(kinds: Kinds, tmp_path: Path) -> None:
     async def test(server: ApiServer) -> None:
         for kind in kinds:
             break_one(server, kind)
@@ -113,7 +113,7 @@ def test_objects_that_are_none_stop_no_write_of_the_operator(kinds: Kinds, tmp_p
 
 
 @pytest.mark.parametrize("kinds", by_group(OF_OVNK), ids=group)
-def test_objects_of_ovn_kubernetes_that_are_none_stop_nothing(kinds: Kinds, tmp_path: Path) -> None:
+def test_invalid_objects_of_ovn_kubernetes_stop_nothing(kinds: Kinds, tmp_path: Path) -> None:
     async def test(server: ApiServer) -> None:
         of_ovnk.fill(server)
         for kind in kinds:

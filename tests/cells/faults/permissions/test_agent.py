@@ -160,7 +160,7 @@ WITH = {
     ],
     ids=["hangs", "fails", "forbidden"],
 )
-def test_f06_a_dialect_that_has_been_read_does_not_wait_for_a_kind_of_another_one(
+def test_f06_a_dialect_that_has_been_read_does_not_wait_for_a_kind_of_another_dialect(
     plural: str, answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hurry(monkeypatch, replace(QUICK, forbidden_grace=600.0))

@@ -73,7 +73,7 @@ ALL: dict[str, Any] = {"toAdvertise": {"allowed": {"mode": "all"}}}
 IMPORT_BLUE: dict[str, Any] = {"prefixes": [RED], "imports": [{"vrf": "blue"}]}
 
 
-def test_the_vrfs_of_an_object_are_those_of_its_routers() -> None:
+def test_an_object_has_the_vrfs_of_its_routers() -> None:
     one = unit("a", router(vrf="red", prefixes=[RED, "no prefix"]), router(prefixes=[BLUE]))
     assert routed_vrfs(one) == {"red": {prefix(RED)}, "": {prefix(BLUE)}}
 
@@ -83,7 +83,7 @@ def test_an_object_depends_on_the_vrfs_that_it_imports_and_has_no_router_of() ->
     assert imported_elsewhere(unit("a", router(**IMPORT_BLUE), router(vrf="blue"))) == set()
 
 
-def test_of_an_imported_vrf_the_objects_own_router_is_all_that_counts() -> None:
+def test_of_an_imported_vrf_only_the_objects_own_router_is_used() -> None:
     elsewhere = {"blue": frozenset({prefix("10.9.0.0/16")})}
     importing = router(neighbor(**ALL), **IMPORT_BLUE)
     (found,) = compiled(unit("a", importing), elsewhere).routers

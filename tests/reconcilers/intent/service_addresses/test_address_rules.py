@@ -103,7 +103,7 @@ def test_denied_prefixes_precede_allowed_ones() -> None:
     assert reason("192.0.2.129", **given) == "Denied"
 
 
-def test_denied_prefixes_are_those_of_the_addresses_family() -> None:
+def test_denied_prefixes_are_of_the_addresses_family() -> None:
     given = {"advertise_deny": ("2001:db8::/32", "0.0.0.0/0")}
     assert reason("2001:db8::1", **given) == "Denied"
     assert reason("fd00::1", **given) is None

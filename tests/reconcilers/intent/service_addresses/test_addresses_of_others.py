@@ -128,7 +128,7 @@ def test_an_address_in_the_pod_network_of_this_node_is_the_nodes_own_to_advertis
     assert found.prefixes() == ["10.244.9.1/32"]
 
 
-def test_gateways_of_manifests_are_those_of_the_node_network() -> None:
+def test_gateways_of_manifests_are_in_the_node_network() -> None:
     found = cluster()
     spec = {
         "devices": [{"name": "eth0"}],
@@ -260,7 +260,7 @@ def publish(found: Cluster, **data: str) -> None:
     found.put(kinds.CONFIG_MAP, content)
 
 
-def test_published_addresses_are_those_of_nodes_that_the_agent_does_not_read() -> None:
+def test_published_addresses_are_of_nodes_that_the_agent_does_not_read() -> None:
     found = cluster()
     service(found, "192.0.2.130", "10.244.77.1", "10.96.0.1", "198.51.100.1", "203.0.113.1")
     publish(

@@ -42,7 +42,7 @@ def test_other_namespaces_use_any_address_by_default() -> None:
     assert found.prefixes() == ["203.0.113.9/32", "203.0.113.10/32"]
 
 
-def test_a_prefix_that_one_namespace_is_granted_is_closed_to_those_without_the_annotation() -> None:
+def test_a_prefix_granted_to_a_namespace_is_closed_without_the_annotation() -> None:
     found = cluster()
     namespace(found, "bank", "198.51.100.0/26")
     namespace(found, "shop")
@@ -197,7 +197,7 @@ def test_annotations_of_others_and_their_changes_do_not_concern_a_namespace() ->
     assert rows[0].metadata.annotations == kept
 
 
-def test_services_may_use_any_address_until_a_rule_says_which() -> None:
+def test_services_may_use_any_address_without_a_rule() -> None:
     def sentences(found: Cluster) -> list[str]:
         found.run()
         return unrestricted(found.compiler.address_rules)

@@ -41,7 +41,7 @@ def test_objects_with_a_changed_address_are_affected(
     assert [key for _, key in addresses.affected(changes)] == list(affected)
 
 
-def test_addresses_are_noted_again_in_addition_or_in_place_of_those_before() -> None:
+def test_addresses_are_added_to_or_replace_former_addresses() -> None:
     addresses = JudgedAddresses()
     first, second = (host_route(text)[1] for text in ("192.0.2.1", "192.0.2.9"))
 

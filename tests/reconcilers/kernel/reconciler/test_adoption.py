@@ -84,7 +84,7 @@ def test_what_is_announced_again_stays_until_the_interfaces_of_the_host_are_know
     assert agent.settle().routes[PREFIX] == hops(gateway)
 
 
-def test_a_next_hop_more_of_some_routes_is_none_of_those_that_no_peer_has_announced_yet(
+def test_an_added_next_hop_of_some_routes_is_not_an_unannounced_route(
     writer: MemoryWriter,
 ) -> None:
     """The writer may find the next hops of a route one after the other."""
@@ -100,7 +100,7 @@ def test_a_next_hop_more_of_some_routes_is_none_of_those_that_no_peer_has_announ
     assert agent.settle().routes == {PREFIX: both, "198.51.100.0/24": before}
 
 
-def test_routes_of_a_lost_peer_that_another_one_may_announce_stay(writer: MemoryWriter) -> None:
+def test_routes_of_a_lost_peer_that_another_peer_may_announce_stay(writer: MemoryWriter) -> None:
     agent = Agent(writer, deferred=True).start().table(ONE, PREFIX)
     agent.kernel.session_lost("main", "10.88.0.1")
     assert agent.settle().routes == {"198.51.100.0/24": hops("10.88.0.1")}

@@ -54,7 +54,7 @@ def test_a_route_that_is_missing_is_installed_again() -> None:
     assert agent.kernel.installed.counts.changed == {"event": 1}
 
 
-def test_one_that_is_not_wanted_any_more_is_not() -> None:
+def test_an_unwanted_route_is_not_restored() -> None:
     agent = Agent().start().table(ONE, PREFIX).change(NO_PATHS, PREFIX, before=ONE)
     agent.writer.kernel[MAIN, wire(PREFIX)] = hops("10.88.0.1")
     agent.writer.change(Reason.UNEXPECTED, MAIN, wire(PREFIX))

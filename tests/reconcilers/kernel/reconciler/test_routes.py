@@ -241,7 +241,7 @@ def test_a_round_takes_few_routes_of_a_table() -> None:
     assert 0 < agent.kernel.installed.count(MAIN) <= 1000
 
 
-def test_a_change_of_one_peer_does_not_wait_for_the_table_of_another_one() -> None:
+def test_a_change_of_one_peer_does_not_wait_for_the_table_of_another_peer() -> None:
     agent = Agent().start().table(TWO, "198.51.100.0/24")
     prefixes = list(map(wire, many(12 * MAX_ROUTES)))
     at = 0
@@ -270,7 +270,7 @@ def test_a_change_of_one_peer_does_not_wait_for_the_table_of_another_one() -> No
     assert len(agent.routes) == at + 2
 
 
-def test_a_route_that_the_kernel_refuses_keeps_no_other_one_waiting() -> None:
+def test_a_route_that_the_kernel_rejects_delays_no_other_route() -> None:
     agent = Agent().start()
     prefixes = many(3 * SLICE_PARTS)
     agent.writer.unusable = {(MAIN, wire(prefixes[0]))}

@@ -45,7 +45,7 @@ def test_they_follow_it_to_another_table_and_go_with_it() -> None:
     assert not agent.of(RouteTable(77, IPV4, 20))
 
 
-def test_a_vrf_with_the_table_of_another_one_waits_until_it_has_its_own() -> None:
+def test_a_vrf_with_the_table_of_another_vrf_waits_until_it_has_its_own() -> None:
     blue = Instance("blue", "blue", 64710, "10.88.0.11", dialect="frr")
     agent = Agent().instances(RED_VRF, blue)
     (vrf,) = NUMBERED.vrfs or ()

@@ -288,7 +288,7 @@ def test_notifications_that_are_lost_lead_to_reading_everything_again(
     ],
     ids=["no-capability", "namespace-of-others"],
 )
-def test_a_writer_that_the_kernel_does_not_permit_says_why(
+def test_a_writer_without_permission_has_the_reason(
     ground: Ground, within: tuple[str, ...], text: str
 ) -> None:
     with writer_in(ground.side, within=within) as powerless:

@@ -186,7 +186,7 @@ def test_a_message_that_is_cut_does_no_harm(length: int) -> None:
 
 
 @pytest.mark.parametrize("family", [IPV4, IPV6])
-def test_packed_requests_are_those_of_one_by_one(family: int) -> None:
+def test_packed_requests_equal_single_requests(family: int) -> None:
     """All that differs is the destination, and the acknowledgement of the last one."""
     table = RouteTable(1000, family, 20)
     texts = ("10.0.0.0/8", "10.128.0.0/9", "0.0.0.0/0", "192.0.2.1/32", "11.0.0.0/8")

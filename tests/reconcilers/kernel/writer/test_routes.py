@@ -237,7 +237,7 @@ def test_a_lost_next_hop_is_one_message_for_all_routes(
     assert object_writer.remove(*prefixes).written == 0
 
 
-def test_a_set_moves_to_another_one(ground: Ground, writer: WriterProcess) -> None:
+def test_a_set_moves_to_another_set(ground: Ground, writer: WriterProcess) -> None:
     both = (ground.a, ground.b)
     writer.install(both, "10.1.0.0/16", "10.2.0.0/16")
     writer.install((ground.c,), "10.3.0.0/16")

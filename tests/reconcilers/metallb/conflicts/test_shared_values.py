@@ -19,7 +19,7 @@ PREFIXES = st.builds(
 
 
 @given(st.lists(PREFIXES, min_size=1, max_size=9), st.data())
-def test_a_pool_overlaps_with_the_taken_ones_that_share_an_address(
+def test_a_pool_overlaps_with_accepted_pools_that_share_an_address(
     prefixes: list[str], data: st.DataObject
 ) -> None:
     objects = rows(*(pool(f"p{i}", prefix) for i, prefix in enumerate(prefixes)))

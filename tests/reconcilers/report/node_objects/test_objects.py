@@ -245,7 +245,7 @@ def test_pauses_grow_while_lists_succeed_and_writes_do_not() -> None:
     run(scenario)
 
 
-def test_an_object_that_is_rejected_delays_no_other_one() -> None:
+def test_a_rejected_object_delays_no_other_object() -> None:
     async def scenario() -> None:
         job = Run(Api())
         job.want(session("a"))

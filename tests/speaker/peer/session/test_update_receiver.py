@@ -39,7 +39,7 @@ def test_every_update_of_a_run_counts_on_either_path() -> None:
     assert raw.status.messages_received - before == 5
 
 
-def test_updates_behind_one_that_ends_the_session_are_ignored() -> None:
+def test_updates_after_the_end_of_the_session_are_ignored() -> None:
     raw = at("established")
     broken = frame_message(2, b"\0\xff\0\0")
     raw.send(update(ATTRIBUTES, NLRI) + broken + update(ATTRIBUTES, b"\x18\x0a\x02\x00") * 2)

@@ -100,7 +100,7 @@ def test_both_forms_have_what_type_checkers_see() -> None:
         prefix_table.PrefixTable[int]().setdefault(b"", 1)  # type: ignore[attr-defined]
 
 
-def test_the_package_is_built_without_it_and_one_line_says_why(
+def test_the_package_is_built_without_it_with_the_reason_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("WAGGLE_PURE", raising=False)
