@@ -51,7 +51,7 @@ def test_a_round_without_changes_does_nothing() -> None:
 
 
 @pytest.mark.parametrize("operator", [True, False])
-def test_a_round_makes_no_other_one_due(operator: bool) -> None:
+def test_a_round_makes_no_further_round_due(operator: bool) -> None:
     """What it generates and deletes is in effect at its end: a further round has nothing to do."""
     cluster = usual(operator=operator)
     due: list[str] = []
