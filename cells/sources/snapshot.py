@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -29,7 +29,7 @@ from resources.kubernetes import KubernetesSource, Reading
 from resources.snapshot_codec import Snapshot, decode, encode
 from resources.state_file import StateFileError
 from resources.tables import Tables
-from statedb import Database
+from statedb import Database, Table
 
 PAUSE: Final = 30.0
 """Seconds between two writes at least; a crash loses the changes since the last one."""
@@ -67,6 +67,8 @@ class SnapshotFile:
         self._tables = tables
         self._source = source
         self._kinds = reading.kinds.without(SECRET)
+        self._waiting: tuple[Table[Any], ...] = tuple(tables.of(kind) for kind in self._kinds)
+        """The tables that had not been filled at the last look; a filled table stays so."""
         self._node = node.name
         self._health = health
         self._clock = clock
@@ -144,9 +146,9 @@ class SnapshotFile:
     def _complete(self) -> bool:
         """Whether every kind has been read once, and the API server has confirmed it at some time."""
         snapshot = self._database.snapshot()
-        is_read = all(self._tables.of(kind).initialized(snapshot) for kind in self._kinds)
+        self._waiting = tuple([t for t in self._waiting if not t.initialized(snapshot)])
         # A Secret, which is not in the file, may still be waited for.
-        return is_read and (self._confirmed > 0 or self._source.current)
+        return not self._waiting and (self._confirmed > 0 or self._source.current)
 
     @property
     def _revisions(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ Only where there is a state directory. Secrets are not written.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -19,7 +19,7 @@ from cells.state.state_files import LogLines, StateDirectory
 from resources.manifests.last_valid import decode, encode
 from resources.manifests.source import ManifestsSource
 from resources.tables import Tables
-from statedb import Database
+from statedb import Database, Table
 
 FILE: Final = "manifests"
 PAUSE: Final = 30.0
@@ -57,6 +57,8 @@ class LastValidObjects:
         self._source = source
         self._health = health.scope("last-valid")
         self._written: tuple[int, ...] = ()
+        self._unread: tuple[Table[Any], ...] = tables.resources
+        """The tables that had not been filled at the last look; a filled table stays so."""
         lifecycle.append("manifests-last-valid", start=self._start, stop=self._stop)
         jobs.add("write-last-valid", self._run)
 
@@ -88,10 +90,11 @@ class LastValidObjects:
     async def _write_changes(self) -> bool:
         """Write the file if objects have changed; False if not, or before all have been read."""
         snapshot = self._database.snapshot()
-        tables = self._tables.resources
-        revisions = tuple(table.revision(snapshot) for table in tables)
-        complete = all(table.initialized(snapshot) for table in tables)
-        if not complete or revisions == self._written:
+        self._unread = tuple([t for t in self._unread if not t.initialized(snapshot)])
+        if self._unread:
+            return False
+        revisions = tuple([table.revision(snapshot) for table in self._tables.resources])
+        if revisions == self._written:
             return False
         if await self._file.write_in_turns(encode(self._source.kept())):
             self._written = revisions

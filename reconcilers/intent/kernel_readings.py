@@ -28,6 +28,8 @@ class KernelReadings:
         self._groups = {name: group for group in feeding.groups for name in group}
         self._node = ObjectRef("Node", "", node)
         self._clock = clock
+        self._read: set[Table[Any]] = set()
+        """The tables that have been read: nothing waits for them any more."""
         self._deadlines: dict[Table[Any], float] = {}
         self._late: dict[Table[Any], frozenset[str]] = {}
         self.waiting: dict[str, Table[Any]] = {}
@@ -46,13 +48,16 @@ class KernelReadings:
 
         Dialects ``in_effect`` do not wait: they take what is read later.
         """
-        if not needing and table not in self._deadlines:
+        if table in self._read or (not needing and table not in self._deadlines):
             return frozenset()
         self.waiting = {name: of for name, of in self.waiting.items() if of is not table}
         if self._late.pop(table, None):
             self.problems = tuple(map(self._problem, self._late))
         names = frozenset[str]().union(*(self._groups[name] for name in needing))
-        if not names or table.initialized(snapshot):
+        if table.initialized(snapshot):
+            self._read.add(table)
+            return frozenset()
+        if not names:
             return frozenset()
         now = self._clock()
         if now >= self._deadlines.setdefault(table, now + WAIT_SECONDS):

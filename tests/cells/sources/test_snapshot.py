@@ -26,7 +26,7 @@ from resources.kubernetes import KubernetesSource
 from resources.snapshot_codec import decode, encode
 from resources.state_file import read, write
 from resources.tables import Tables
-from statedb import Database
+from statedb import Database, ReadTxn, Table
 from tests.cells.hurry import hurry
 from tests.cells.sources.test_api_server import levels, names
 from tests.reconcilers.build import peer_config
@@ -365,5 +365,30 @@ def test_f02_one_kind_that_is_missing_is_not_an_api_server_that_is_away(tmp_path
                 )
             )
             assert levels(hive)["kubernetes"][0] is Level.OK
+
+    run(scenario)
+
+
+def test_once_all_is_read_no_table_is_asked_before_a_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    initialized = Table.initialized
+
+    def recorded(table: Table[Any], txn: ReadTxn) -> bool:
+        asked.append(table.name)
+        return initialized(table, txn)
+
+    async def scenario(server: ApiServer) -> None:
+        path = tmp_path / "state" / "snapshot"
+        server.put(service("web"))
+        async with agent(server, tmp_path) as hive:
+            await until(path.exists)
+            before = path.stat().st_mtime_ns
+            monkeypatch.setattr(Table, "initialized", recorded)
+            server.put(service("new"))
+            await until(lambda: names(hive) == {"web", "new"})
+            await until(lambda: path.stat().st_mtime_ns != before)
+            assert asked == []
 
     run(scenario)

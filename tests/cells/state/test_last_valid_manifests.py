@@ -16,7 +16,7 @@ from cells.state import last_valid_manifests
 from cells.state.last_valid_manifests import FILE, LastValidObjects
 from resources.core.kinds import NODE
 from resources.tables import Tables
-from statedb import Database
+from statedb import Database, ReadTxn, Table
 from tests.reconcilers.build import node
 from tests.support import looptime
 
@@ -171,3 +171,24 @@ def test_a_write_that_fails_is_repeated_by_the_next_one() -> None:
     for _ in range(2):
         looptime.run(stand.hooks["stop"]())
     assert len(stand.writes) == 3
+
+
+def test_once_all_is_read_no_table_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand = Stand()
+    asked: list[str] = []
+    initialized = Table.initialized
+
+    def recorded(table: Table[Any], txn: ReadTxn) -> bool:
+        asked.append(table.name)
+        return initialized(table, txn)
+
+    monkeypatch.setattr(Table, "initialized", recorded)
+    looptime.run(stand.hooks["stop"]())
+    assert asked != []
+    stand.read_all()
+    looptime.run(stand.hooks["stop"]())
+    assert len(stand.writes) == 1
+    asked.clear()
+    stand.put("a")
+    looptime.run(stand.hooks["stop"]())
+    assert (len(stand.writes), asked) == (2, [])

@@ -169,6 +169,20 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "        self._read = set(",
         _OF_OCCURRENCES,
     ),
+    (
+        "rounds: a table of the kernel that has been read is not asked again",
+        "reconcilers/intent/kernel_readings.py",
+        "            self._read.add(table)\n",
+        "",
+        "tests/reconcilers/intent/test_kernel_readings.py",
+    ),
+    (
+        "rounds: tables that have been read are not asked again before a write of manifests",
+        "cells/state/last_valid_manifests.py",
+        "tuple([t for t in self._unread if not t.initialized(snapshot)])\n        if self._unread:",
+        "self._unread\n        if not all(t.initialized(snapshot) for t in self._unread):",
+        "tests/cells/state/test_last_valid_manifests.py",
+    ),
     # What is left
     (
         "leftovers: objects of a dialect that is off are deleted",

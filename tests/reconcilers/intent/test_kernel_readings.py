@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import pytest
 from msgspec.structs import replace
 
 from reconcilers.dialect import HostNeeds, NodeContext, NodeIntent
 from reconcilers.intent.kernel_readings import WAIT_SECONDS
 from reconcilers.intent.summary import Summary
 from reconcilers.model import PendingDialect
+from resources.core.kinds import SERVICE
 from resources.host import Host, KernelTable
-from statedb import Initializer, Snapshot
+from statedb import Initializer, ReadTxn, Snapshot, Table
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.objects import beacon
-from tests.reconcilers.build import NODE, usual
+from tests.reconcilers.build import NODE, service, usual
 from tests.reconcilers.intent.test_dialect_readings import _written_by_the_operator
 from tests.support import kinds
 
@@ -155,3 +157,26 @@ def test_a_dialect_that_is_read_late_waits_alone_for_the_routes_that_it_redistri
     agent.read()
     assert agent.after(0).waiting_for == ()
     assert (agent.peers, agent.pending) == ({CILIUMS, BEACONS}, [])
+
+
+def test_once_the_kernel_is_read_no_round_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    initialized = Table.initialized
+
+    def recorded(table: Table[Any], txn: ReadTxn) -> bool:
+        asked.append(table.name)
+        return initialized(table, txn)
+
+    monkeypatch.setattr(Table, "initialized", recorded)
+    for dialect in both():
+        agent = Agent(dialect)
+        assert not agent.after(0).ready
+        assert agent.table.name in asked
+        agent.read()
+        assert agent.after(1).ready
+        asked.clear()
+        agent.cluster.put(SERVICE, service("web", "198.51.100.1"))
+        assert agent.after(1).routes == 1
+        agent.cluster.put(BEACON, beacon(NODE, peerAddress=BEACONS, peerASN=65011))
+        assert agent.after(1).dialects == ("beacon",)
+        assert asked == []
