@@ -54,7 +54,7 @@ SIZES: Final[dict[int, tuple[str, ...]]] = {
 }
 """Numbers of sessions, with their contestants: bfdd needs a whole processor for 150."""
 GOALS: Final = {"bird": 1.2, "frr": 0.25}
-"""Waggle's processor time divided by that of another one, at the most."""
+"""Waggle's processor time divided by that of another implementation, at the most."""
 MEGABYTES: Final = 40
 GAP: Final = 1.1
 """The 99.9th percentile of gaps, divided by the interval, at the most."""

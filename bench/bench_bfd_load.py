@@ -62,7 +62,7 @@ BUSY: Final = 6
 LIMIT: Final = 512
 """Megabytes of the control group; waggle-bfd uses some 25."""
 FILLED: Final = 400
-"""Megabytes of it that a process fills; the rest is soon full of what another one reads."""
+"""Megabytes of it that a process fills; the rest is soon full of what another process reads."""
 FILE: Final = 1024
 """Megabytes of the file that is read."""
 TABLE: Final = "table"

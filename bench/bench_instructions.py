@@ -93,7 +93,7 @@ def _directory(kept: Path | None, name: str) -> Iterator[Path]:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--checkout", type=Path, help="another one, whose figure is the base")
+    parser.add_argument("--checkout", type=Path, help="another checkout, whose figure is the base")
     parser.add_argument("--pure", action="store_true", help="prefix tables in Python")
     parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="keep callgrind's files")
     args = parser.parse_args()

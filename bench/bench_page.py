@@ -102,7 +102,7 @@ class Cost(NamedTuple):
 
 def cost(rounds: Sequence[float], off: Sequence[float]) -> Cost:
     """Return the cost of an agent, by its rounds and the rounds of the agent without."""
-    # A shorter block at the end has fewer readings, or none: it is none, but where it is the only one.
+    # A shorter block at the end has fewer readings, or none: ignored, unless it is the only one.
     starts = range(0, max(1, len(rounds) - BLOCK + 1), BLOCK)
     own, other = (
         [statistics.mean(values[start : start + BLOCK]) for start in starts]

@@ -117,7 +117,7 @@ def plan_from_state(
 ) -> Plan:
     """Return the plan of a node from the state of its agent to these manifests.
 
-    The state has no passwords: ``changed_passwords`` returns which peers have another one than these.
+    The state has no passwords: ``changed_passwords`` returns the peers with changed passwords.
     With ``kernel`` and ``received`` also the routes in the kernel, if the peers announce these. Raises
     `UnreadableFileError`, and `reconcilers.kernel.received_file.InvalidReceivedFile`.
     """

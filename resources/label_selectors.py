@@ -101,7 +101,7 @@ class LabelSelector(Struct, frozen=True):
         return Mismatch(text, ", ".join(present), len(wanted)) if wanted else None
 
     def both(self, other: LabelSelector) -> LabelSelector:
-        """Return the conjunction of this label selector and another one."""
+        """Return the conjunction of this and another label selector."""
         labels = tuple(
             LabelSelectorRequirement(key=key, operator="In", values=(value,))
             for key, value in sorted(other.match_labels.items())

@@ -292,7 +292,7 @@ class Table(Generic[T]):
         old: Change[T] | None,
         row: T,
     ) -> tuple[tuple[int, ...], tuple[Tree, ...]]:
-        """Return the arities, and the indexes with a row in place of another one."""
+        """Return the arities, and the indexes with a row in place of another row."""
         lengths, indexes = list(arities), list(trees)
         after = self._keys_of(row)
         before = self._keys_of(old.row) if old is not None else None

@@ -170,7 +170,7 @@ def test_lock_files_carry_hashes_and_no_index() -> None:
 
 
 FEEDERS: Mapping[str, frozenset[str]] = {"frrk8s": frozenset({"metallb", "ovnk"})}
-"""The dialects that may import another one, since they generate its objects."""
+"""The dialects that may import another dialect, since they generate its objects."""
 LISTS = {"waggle.dialects"}
 """The module with the dialects of the programs."""
 

@@ -205,7 +205,7 @@ def test_messages_of_a_page_are_in_the_code(name: str, section: str, least: int)
 def without_known(part: str, text: str, times: int = 3) -> str:
     """Return what is left of a part of a message without the texts of which the code makes it.
 
-    A message may have another one in it, which is a value there: `nothing has been read yet`.
+    A message may have another message in it, which is a value there: `nothing has been read yet`.
     """
     for _ in range(times):
         part = part.strip(" ;:,()")

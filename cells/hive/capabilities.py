@@ -74,7 +74,7 @@ def children_have(capability: int) -> bool:
 
 
 def keep_only(kept: AbstractSet[int]) -> None:
-    """Drop all capabilities but these. Raises `OSError` if a thread would keep another one."""
+    """Drop all capabilities but these. Raises `OSError` if a thread would keep another capability."""
     last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
     # SETPCAP last: it takes the others out of the bounding set.
     for capability in sorted(set(range(last + 1)) - kept, key=lambda each: each == _SETPCAP):

@@ -3,7 +3,7 @@
 All tasks run in one `asyncio.TaskGroup`, each in an empty `contextvars.Context` (a task would otherwise
 carry the span that was current at its creation for life). A job that keeps failing requests an orderly
 stop of the program with a non-zero exit status, so that the kubelet or systemd restarts it from a known
-state. A job never ends another one directly.
+state. A job never ends another job directly.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ async def is_reached(target: Target) -> bool:
     except (ConnectionRefusedError, ConnectionResetError):
         return True
     except (OSError, ValueError):
-        # A name that is none is a ValueError.
+        # An invalid name is a ValueError.
         return False
     writer.close()
     with contextlib.suppress(OSError):

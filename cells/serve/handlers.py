@@ -236,7 +236,7 @@ def _answer(status: int, body: bytes) -> web.Response:
 
 
 def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
-    """Read a resource; raises what it raises, and `BadRequestError` for a limit that is none."""
+    """Read a resource; raises what it raises, and `BadRequestError` for an invalid limit."""
     limit = None
     if "limit" in query:
         text = query["limit"]

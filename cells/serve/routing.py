@@ -215,7 +215,7 @@ def selected_families(
 ) -> tuple[list[Family], PrefixFilter | None]:
     """Return the families that are selected, and the prefixes of the only one.
 
-    Raises `NotFoundError` for an unknown family, `BadRequestError` for a prefix that is none.
+    Raises `NotFoundError` for an unknown family, `BadRequestError` for an invalid prefix.
     """
     try:
         family = None if name is None else Family.parse(name)

@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _keep(listener: socket.socket, args: argparse.Namespace) -> int:
-    """Run the sessions in a child: another one continues them within a detection time."""
+    """Run the sessions in a child: another child continues them within a detection time."""
     # Each session has a socket of its own.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -67,7 +67,7 @@ def _configured_end(peer: NodePeer, text: str) -> PeerEnds:
     if not (address.version == 6 and address.is_link_local):
         if interface is not None:
             raise InvalidNodeConfigError(
-                "peerInterface", f"it is for link-local IPv6 addresses, and {text} is none"
+                "peerInterface", f"it is for link-local IPv6 addresses, not for {text}"
             )
     elif zone and interface is not None and zone != interface:
         raise InvalidNodeConfigError(

@@ -56,7 +56,7 @@ class FeedConflicts(Protocol):
         ...
 
     def against(self, ref: ObjectRef, /) -> Iterator[ObjectRef]:
-        """Yield the accepted objects of a dialect's feed with which another one conflicts.
+        """Yield the accepted objects of a dialect's feed with which another object conflicts.
 
         An object may come twice.
         """

@@ -71,7 +71,7 @@ class Feeding:
     def route_sources(self, dialect: Dialect) -> tuple[RouteSource, ...]:
         """Return the sources of the route sets of a dialect: its own, and its feeders'.
 
-        A dialect that feeds another one has no route sets: a source follows changes in one place.
+        A dialect that feeds another dialect has no route sets: a source follows changes in one place.
         """
         if dialect.feeds is not None:
             return ()

@@ -48,7 +48,7 @@ def statuses(evidence: Evidence) -> Iterator[Finding]:
 
 
 def problems(evidence: Evidence) -> Iterator[Finding]:
-    """Check objects for ``waggle doctor``: none is invalid or in conflict with another one."""
+    """Check objects for ``waggle doctor``: none is invalid or in conflict with another object."""
     reported: dict[tuple[str, str], list[str]] = {}
     for node in evidence.answered:
         for problem in node.status.get("problems", ()):

@@ -367,7 +367,7 @@ class KernelReconciler(Reconciler):
     def update(self, key: ObjectKey, changes: State) -> None:
         """Reconcile routes of a kernel's table. Raises `ReconcileError` for routes it did not take.
 
-        All others are sent, whatever those are.
+        All other routes are sent.
         """
         table = _table(key)
         due = self.installed.without_failed(table, changes)

@@ -54,7 +54,7 @@ Publish: TypeAlias = Callable[[Sequence[ChangedClass], Moves], None]
 
 @final
 class Resolution:
-    """The pass under way over the classes of all instances, and whether another one is due."""
+    """The pass under way over the classes of all instances, and whether another pass is due."""
 
     def __init__(
         self, routing: Routing, sets: NextHopSets, publish: Publish, end: Callable[[], None]

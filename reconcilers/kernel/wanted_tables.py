@@ -322,7 +322,7 @@ class WantedTables:
     def find_refreshed(self) -> Slices[None]:
         """Resolve next hops, and note the wanted routes of changed classes, in slices.
 
-        It ends with the pass that is under way, or due: `has_changed` is true while another one is due.
+        It ends with the pass that is under way, or due; `has_changed` is true while another is due.
         """
         passes = self._resolution.passes + self._resolution.resolving
         while self._resolution.passes < passes:

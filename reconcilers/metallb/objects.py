@@ -52,7 +52,7 @@ def others_beside(ref: ObjectRef, number: int, *, at_least: bool = False) -> str
 def named_other(others: Iterable[T], is_later: Callable[[T], bool]) -> T:
     """Return the object that the text of a problem names: the first that is later, else the first.
 
-    Of objects that are all in conflict, each then names another one.
+    Of objects that are all in conflict, each then names another object.
     """
     ordered: Sequence[T] = list(others)
     return next(filter(is_later, ordered), ordered[0])

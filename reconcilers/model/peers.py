@@ -35,7 +35,7 @@ class PrefixRule(msgspec.Struct, frozen=True):
 
 
 class InstanceImport(msgspec.Struct, frozen=True):
-    """Routes that one instance takes from another one (VRF leaking)."""
+    """Routes that one instance takes from another instance (VRF leaking)."""
 
     instance: str
     accept: tuple[PrefixRule, ...] | None = ()
@@ -209,7 +209,7 @@ class LearnedLimit(msgspec.Struct, frozen=True, order=True):
     configured: int = 0
     """The configured limit of the peer at that time; with another limit this row has no effect."""
     end: str = ""
-    """The address or interface of the peer at that time: with another one this row has no effect. Empty
+    """The address or interface of the peer at that time: with another end this row has no effect. Empty
     in a file of a former release."""
 
 

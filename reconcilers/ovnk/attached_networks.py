@@ -99,7 +99,7 @@ class Attachment(NamedTuple):
 
     row: NetworkAttachmentDefinition
     network: Network | None
-    """None where it has none that may be advertised, or that is not known yet."""
+    """None if the network may not be advertised, or is not known yet."""
     stored: bool = True
     """False for a network that does not exist yet."""
 

@@ -36,7 +36,7 @@ class _PeerItem(msgspec.Struct, frozen=True):
 def masked(state: NodeState, changed: Collection[tuple[str, str]] = ()) -> NodeState:
     """Return a state with one value in place of passwords, which are not transferred.
 
-    The peers ``changed`` have another one.
+    The peers ``changed`` have another password.
     """
     return replace(
         state,

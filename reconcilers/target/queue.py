@@ -78,7 +78,7 @@ class Queue:
         self.unproven = False
         """True after an error of an object that concerned all, until a round ends without one."""
         self._given_up: tuple[ObjectKey, str] | None = None
-        """The last object that was given up with its error, until another one is written."""
+        """The last object that was given up with its error, until another object is written."""
         self._due: dict[ObjectKey, float] = {}
         """Dirty objects that wait -> when they are due."""
         self._attempted: dict[ObjectKey, float] = {}
@@ -234,7 +234,7 @@ class Queue:
         self.forget(key)
 
     def wait(self, key: ObjectKey) -> None:
-        """Note in the queue that an object waits for another one: any round may reconcile it."""
+        """Note in the queue that an object waits for another object: any round may reconcile it."""
         self._due.pop(key, None)
 
     def forget(self, key: ObjectKey) -> None:

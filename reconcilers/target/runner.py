@@ -6,7 +6,7 @@ on asynchronous targets is awaited, one request after the other; each object is 
 that the pace of its reconciler permits.
 
 1. Objects that shall not exist are deleted, in the opposite order: peers before their route sets, route
-   sets before their instance. An object that another one of the target still uses is kept.
+   sets before their instance. An object that another object of the target still uses is kept.
 2. Objects are created and updated, in order. An object that needs a missing one waits.
 3. Objects kept in step 1 are deleted if nothing uses them any more: peers have moved by now.
 

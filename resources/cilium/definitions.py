@@ -41,7 +41,7 @@ CLUSTER_CONFIG = Definition(
         _condition(
             "Conflict",
             CONFLICTING_CLUSTER_CONFIG,
-            "Whether another one has a node that it selects.",
+            "Whether another CiliumBGPClusterConfig selects one of its nodes.",
         ),
         _AGE,
     ),

@@ -2,8 +2,8 @@
 
 The authority is trusted by what an API server is configured with (``caBundle``), so that a renewal
 must not come before the configuration has it: a new authority is published first, beside the former
-one, and issues only after that. So it is where the Secret is deleted, damaged or exchanged for another
-one (a backup) while servers present what it had. Pure: the time comes from outside, keys from the
+one, and issues only after that. So it is where the Secret is deleted, damaged or replaced
+by a backup while servers present what it had. Pure: the time comes from outside, keys from the
 system's source.
 """
 

@@ -33,7 +33,7 @@ LAST_SECONDS: Final = 5.0
 
 
 def older(one: str, other: str) -> bool:
-    """True if a resource version precedes another one, in a list or a watch event of the feed.
+    """True if a resource version precedes another version, in a list or a watch event of the feed.
 
     Decimal numbers are comparable (KEP-5504); other versions, as of aggregated APIs, are not.
     """

@@ -76,7 +76,7 @@ class Election:
         """Return the timeout of an attempt, in seconds: at most what is left of our own Lease.
 
         At most half of the renew deadline, so that an attempt on a half-open connection leaves time for
-        another one.
+        another attempt.
         """
         most = self.timing.renew / 2
         if self._renewed_at is None:

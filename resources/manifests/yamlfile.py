@@ -101,7 +101,7 @@ def _expanded(node: Node, sizes: dict[int, int], open_nodes: set[int]) -> int:
     if known is not None:
         return known
     if id(node) in open_nodes:
-        raise YamlError("an alias within what it stands for", node.start_mark.line + 1)
+        raise YamlError("an alias within its own anchor", node.start_mark.line + 1)
     open_nodes.add(id(node))
     size = 1
     if isinstance(node, MappingNode):

@@ -74,7 +74,7 @@ class ClusterSubnet(NamedTuple):
 
 @functools.lru_cache(maxsize=8192)
 def parse_cni(text: str) -> CniConfig | str:
-    """Parse a CNI configuration; returns a sentence without its end where it is none."""
+    """Parse a CNI configuration; returns a sentence without its end where it is invalid."""
     try:
         return msgspec.json.decode(text, type=CniConfig)
     except INVALID_JSON as error:

@@ -103,7 +103,7 @@ class BestPathStreams:
                     break
 
     def _fail(self, stream: BestPathStream, error: Exception) -> None:
-        """End a stream whose changes cannot be sent; its reader may open another one."""
+        """End a stream whose changes cannot be sent; its reader may open another stream."""
         self._report(error, "following best paths", stream.instance)
         self._unfollow(stream.reader)
         self._context.out.append(EndBestPaths(stream.reader))

@@ -1,7 +1,7 @@
 """How many prefixes a peer may send: checked per UPDATE, not per prefix (RFC 4486 section 4).
 
-Counts the prefixes of the Adj-RIB-In, before policy: those take the memory; none that are kept from
-the last session (RFC 4724), which the peer may be about to replace. Beyond the limit there are at most
+Counts the prefixes of the Adj-RIB-In, before policy: those take the memory. Stale prefixes (RFC 4724),
+which the peer may be about to replace, are not counted. Beyond the limit there are at most
 the prefixes of one UPDATE, and only until the session has ended.
 """
 

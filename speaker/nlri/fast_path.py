@@ -41,7 +41,7 @@ def _prefix_pattern(bits: int) -> bytes:
 
 @functools.cache
 def _ipv4_splitter() -> Callable[[bytes], list[bytes]]:
-    """Return a function that finds the prefixes of a field, and skips what is none."""
+    """Return a function that finds the prefixes of a field, and skips other octets."""
     # Tried in turn: the usual lengths first.
     lengths = (*range(24, -1, -1), *range(25, 33))
     return re.compile(b"|".join(map(_prefix_pattern, lengths)), re.DOTALL).findall

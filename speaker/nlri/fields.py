@@ -49,7 +49,7 @@ class NlriFields:
         return decode_prefixes(self.data[number], self.afi)
 
     def part(self, start: int, end: int) -> NlriFields:
-        """Return the fields from a number to before another one."""
+        """Return the fields from a number to before another number."""
         decoded = self._decoded
         return NlriFields(
             self.data[start:end], self.afi, None if decoded is None else decoded[start:end]

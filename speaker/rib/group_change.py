@@ -53,7 +53,7 @@ class GroupChange(Generic[M]):
         self._counts: dict[Family, dict[SourceSession, int]] = {}
         """The prefixes that the group after exports, by the session that they came from."""
         self._adj_out: dict[Family, AddPathAdjRibOut] = {}
-        """An Adj-RIB-Out for the group after, if it has none that is filled."""
+        """An Adj-RIB-Out for the group after, unless it has a filled one."""
 
     def note(self, tables: Mapping[Family, LocRib], changes: Mapping[Family, TableChanges]) -> None:
         """Note changes, which the sessions are sent by the rules of the group before."""

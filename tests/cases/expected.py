@@ -124,7 +124,7 @@ def check_routes(where: str, got: Json, wanted: Json) -> None:
 
 
 def check_problems(document: Json, wanted: list[Json]) -> None:
-    """Each is there; another one is wrong if it names other objects."""
+    """Each is there; another problem is wrong if it names other objects."""
     all_told = any(one["category"] == "unsupported" for one in wanted)
     found = [p for p in document["problems"] if all_told or p["category"] != "unsupported"]
     left = list(found)

@@ -145,7 +145,7 @@ def test_other_packets_are_skipped(tmp_path: Path, packet: bytes) -> None:
 
 
 def test_a_packet_of_only_a_header_of_each_size_has_its_octets(tmp_path: Path) -> None:
-    """A segment of one octet is the start of a message that another one continues."""
+    """A segment of one octet is the start of a message that another segment continues."""
     pieces = [ipv4(tcp(ONE[:1], 1)), ipv6(tcp(ONE[:1], 1))]
     pieces += [ipv4(tcp(ONE[1:], 2)), ipv6(tcp(ONE[1:], 2))]
     assert read(tmp_path, pcap(101, *pieces)) == [ONE, ONE]

@@ -1,4 +1,4 @@
-"""``waggle log``: the level of a running agent, and another one."""
+"""``waggle log``: the level of a running agent, and its change."""
 
 from __future__ import annotations
 

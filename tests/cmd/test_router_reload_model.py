@@ -1,6 +1,6 @@
 """Any two settings change in one reload: the routes are the new file's.
 
-Whatever the session does meanwhile. A router is started with one file and reloads another one; a
+Whatever the session does meanwhile. A router is started with one file and reloads another file; a
 second router has the other file from the start. Both live through the same hours, in virtual time, and
 are compared. A seed is one run; ``WAGGLE_MODEL_RUNS`` makes more of them.
 """

@@ -171,7 +171,7 @@ def rendered(text: str, labels: dict[str, str], value: str) -> str:
 
 
 def promtool_test(alert: Alert, case: Case) -> dict[str, Any]:
-    """Return the test of an alert in promtool's form: it fires at a time, and not at another one."""
+    """Return the test of an alert in promtool's form: it fires at a time, and not at another time."""
     fired = {
         "exp_labels": {"severity": alert.severity, **case.labels},
         "exp_annotations": {

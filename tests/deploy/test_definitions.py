@@ -126,7 +126,7 @@ def shell(apiserver: KubeApiServer, tmp_path: Path) -> Iterator[Shell]:
         for file, name in zip(("metallb.yaml", "antrea.yaml"), THEIRS, strict=True)
     )
     # As MetalLB's own page has it applied: kubectl takes such definitions over when it applies
-    # another one by the server.
+    # another definition by the server.
     apiserver.kubectl("apply", "-f", "-", text=text)
     peer = {"apiVersion": "metallb.io/v1beta2", "kind": "BGPPeer", "metadata": {"name": "theirs"}}
     policy = {

@@ -136,7 +136,7 @@ def test_gobgp_keeps_its_own_interval_whatever_ours_is(tmp_path: Path) -> None:
                 return item
 
             item = eventually(partial(received, 1), context=other.tail)
-            # The process reports its counts together: from one report to another one.
+            # The process reports its counts together: from one report to another report.
             item = eventually(partial(received, item["packetsReceived"] + 1), context=other.tail)
             intervals = []
             for _ in range(WINDOWS):

@@ -210,7 +210,7 @@ def test_an_object_of_each_dialect_and_a_cluster_config_in_both_orders_each_over
     _, *configuration = cilium()
     agent.write_objects("frr.json", FRR_CONFIGURATION)
     two.has(ADDRESS)
-    # Who has the peer, who comes later, and the objects that the problem names.
+    # The peer's owner, the later dialect, and the objects that the problem names.
     orders: list[tuple[str, str, str, list[dict[str, Any]], str]] = [
         (ADDRESS, "frr.json", PEER, configuration, "FRRConfiguration/frr-k8s-system/own"),
         (PEER, "cilium.json", ADDRESS, [BGP_PEER], "BGPPeer/metallb-system/tor"),

@@ -113,7 +113,7 @@ def test_unnumbered_peers_connect_and_exchange_both_families(link: Link, tmp_pat
         eventually(installed, context=logs)
         eventually(watched, context=logs)
         assert str(left.peer()["address"]).endswith(f"%{DEVICE}")
-        # The other end goes and another one comes, with the same address.
+        # The other end goes and another end comes, with the same address.
         right.daemon.kill()
         right.daemon.start()
         eventually(learnt, context=logs)

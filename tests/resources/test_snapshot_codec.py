@@ -1,4 +1,4 @@
-"""A snapshot is what it was made of, or it is none."""
+"""A decoded snapshot equals its source, or is rejected."""
 
 from __future__ import annotations
 

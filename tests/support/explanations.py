@@ -201,7 +201,7 @@ class Explained:
 
     @staticmethod
     def _is_of(origin: ObjectRef, ref: ObjectRef) -> bool:
-        """Whether a route is of the object: one FRRConfiguration allows the prefix of another one."""
+        """Whether a route is of the object: an FRRConfiguration allows prefixes of others."""
         return origin == ref or origin.kind == ref.kind == "FRRConfiguration"
 
     def _documents(self, ref: ObjectRef) -> Iterator[Document]:

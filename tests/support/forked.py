@@ -1,4 +1,4 @@
-"""Programs of this project as processes that another one forks, which has imported all of it once.
+"""Programs of this project as processes that another process forks, which has imported all of it once.
 
 A start takes a few hundredths of a second of CPU time in place of half a second, most of which is
 imports. In all else the process is the program: arguments, environment, output, network namespace and

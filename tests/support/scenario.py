@@ -108,7 +108,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     passwords: dict[str, str | None] = {}
     """TCP MD5 passwords of routers, by peer: they restart with them, and their sessions are reset."""
     operator: dict[str, bool | str] | None = None
-    """In the run with an operator: it ends, and another one starts with these flags."""
+    """In the run with an operator: it ends, and another operator starts with these flags."""
     resets: list[str] = []
     """Peers whose sessions end and come back; sessions of all others that were there do not."""
     uninterrupted: list[str] = []

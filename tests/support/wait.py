@@ -25,8 +25,8 @@ PATIENCE: Final = 60.0
 """The shortest deadline, in seconds."""
 _LONGEST_PAUSE: Final = 0.15
 _PAUSE_PER_SECOND: Final = 0.1
-"""The pause after a second of waiting: who waits is late by a tenth at most, and leaves the processor
-to the programs that it waits for."""
+"""The pause after a second of waiting: a waiting test is late by a tenth at most, and leaves the
+processor to the programs that it waits for."""
 
 
 def _deadline(within: float = PATIENCE) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""``waggle log``: the log level of a running agent, and another one until the agent ends."""
+"""``waggle log``: the log level of a running agent, and its change until the agent ends."""
 
 from __future__ import annotations
 

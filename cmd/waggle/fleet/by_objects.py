@@ -117,7 +117,7 @@ class ByObjects:
     def routes(self, node: str, query: Mapping[str, str | None]) -> Json:
         """Return a RouteList of what a node is to advertise, with the query of ``/v1/routes``.
 
-        Raises ValueError for a prefix that is none.
+        Raises ValueError for an invalid prefix.
         """
         prefix, family = query.get("prefix"), query.get("family")
         wanted = None if prefix is None else parse_prefix(prefix)
@@ -155,7 +155,7 @@ class ByObjects:
     def explanations(
         self, node: str, target: str | None, peer: str | None, instance: str | None
     ) -> Json:
-        """Return an ExplainList of a node. Raises ValueError for a target that is none."""
+        """Return an ExplainList of a node. Raises ValueError for an invalid target."""
         parsed = (
             None
             if target is None

@@ -234,7 +234,7 @@ def _refused(args: argparse.Namespace, view: FleetView, error: AgentError) -> in
 
 
 def checked(view: FleetView, answer: Answer) -> Answer:
-    """Return an answer whose items can be shown. Raises any error for another one."""
+    """Return an answer whose items can be shown. Raises any error for another answer."""
     now = datetime.now(UTC)
     columns = view.columns(now)
     items = [{**view.prepare({**item}), "node": ""} for item in answer["items"]]

@@ -178,7 +178,7 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     (
         "NoEndpoint",
-        "the Service has no ready endpoint anywhere (of MetalLB: none that serves)",
+        "the Service has no ready endpoint anywhere (of MetalLB: no serving endpoint)",
         "see its Pods and their readiness",
     ),
     ("NotAssigned", "the egress IP is assigned to no node", "see the status of the Egress"),

@@ -8,7 +8,7 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "AgentNotRunning",
         "no process listens on the socket",
-        "start the agent; `--socket` or WAGGLE_API_SOCKET where it has another one",
+        "start the agent; `--socket` or WAGGLE_API_SOCKET where it has another socket",
     ),
     (
         "AgentUnreachable",
@@ -68,7 +68,7 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
         "the message; another `--timeout`",
     ),
     ("DemoRuns", "another demo runs with this socket", "`waggle demo --stop` ends it"),
-    ("NoDemo", "no demo runs with this socket", "`--socket` where it has another one"),
+    ("NoDemo", "no demo runs with this socket", "`--socket` where it has another socket"),
     (
         "Difference",
         "the replay of a recording has other results than the recording",

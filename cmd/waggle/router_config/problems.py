@@ -118,7 +118,7 @@ def _sentence(message: str, where: str, kind: Any, path: str) -> str:  # noqa: A
 
 
 def _shape_at(shape: shapes.Type, parts: Sequence[str]) -> shapes.Type | None:
-    """Return the shape of a value within another one."""
+    """Return the shape of a value within another value."""
     for part in _plain(shape):
         if not parts:
             if isinstance(part, shapes.StructType | shapes.LiteralType):

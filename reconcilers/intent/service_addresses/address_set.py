@@ -133,7 +133,7 @@ def _joined(ranges: Iterable[Range]) -> _Ranges:
 
 
 def _parse(text: str) -> Range | None:
-    """Return the range of an address, a prefix or a range; None if it is none, such as a host name.
+    """Return the range of an address, a prefix or a range; None for other texts, such as a host name.
 
     Kubernetes reads addresses with leading zeros as decimal, and ignores the host bits of a prefix.
     """

@@ -96,7 +96,7 @@ class ForeignRoutes:
             routes = self._candidates.setdefault(table, {}).setdefault(route.prefix, {})
             routes[route.table.metric] = _kernel_route(route, route.prefix, next_hops)
         else:
-            # Another one of the same metric may remain.
+            # Another route of the same metric may remain.
             self._stale.add(table)
 
     def refresh(self) -> None:

@@ -69,7 +69,7 @@ class SetRoutes(NamedTuple):
 
 
 class Move(NamedTuple):
-    """All routes that use one set of next hops use another one from now, or go, whatever their tables.
+    """All routes that use one set of next hops use another set from now, or go, whatever their tables.
 
     One message to the kernel, however many routes there are. For a peer that is lost: every set that
     has its next hop moves to the set without it.

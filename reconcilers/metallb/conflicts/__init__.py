@@ -1,7 +1,8 @@
 """Conflicts between MetalLB's objects that are valid by themselves: each rule once. Pure.
 
-A rule is an index of objects: isolation adds them one after another and asks with which of them another
-one conflicts; a check adds all, and returns their problems. Source: MetalLB internal/config/config.go.
+A rule is an index of objects: isolation adds them one after another and looks up the objects in
+conflict with a further one; a check adds all, and returns their problems. Source: MetalLB
+internal/config/config.go.
 """
 
 from reconcilers.metallb.conflicts.advertisements import PREFERENCE

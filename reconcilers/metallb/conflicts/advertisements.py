@@ -136,7 +136,7 @@ class Preferences:
             yield valid.advertisements[number]
 
     def _colliding(self, pool: int) -> int:
-        """Return the accepted advertisements of a pool that differ from another one of it."""
+        """Return the accepted advertisements of a pool that differ from another advertisement of it."""
         selecting = self._valid.selecting[pool] & self._meeting
         colliding = 0
         for version, of_version in self._valid.differing.items():

@@ -24,7 +24,7 @@ class ConflictRule(Protocol):
         ...
 
     def against(self, ref: ObjectRef, row: MetalLBObject, /) -> Iterator[ObjectRef]:
-        """Iterate over the added objects with which another one breaks the rule of a conflict."""
+        """Iterate over the added objects with which another object breaks the rule of a conflict."""
         ...
 
     def problems(self, ref: ObjectRef, row: MetalLBObject, /) -> Iterator[Problem]:
@@ -56,7 +56,7 @@ class ObjectsBeside:
                 rule.accept(ref, row)
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
-        """Iterate over the MetalLB objects in any conflict with another one; over some of very many."""
+        """Iterate over the MetalLB objects in conflict with another object; over some of very many."""
         row = self._rows.get(ref)
         if row is not None:
             for rule in self._rules:

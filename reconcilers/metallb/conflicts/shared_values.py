@@ -54,7 +54,7 @@ class NamesAndValues:
             )
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        """Iterate over the objects that are in conflict with another one for the value of a name."""
+        """Iterate over the objects that are in conflict with another object for the value of a name."""
         for claim in _claims(ref, row):
             for value, others in self._accepted.get(claim.key, {}).items():
                 if value != claim.value:
@@ -113,7 +113,7 @@ class _LastAddresses:
             node >>= 1
 
     def overlapping(self, span: Span) -> Iterator[Span]:
-        """Iterate over the spans with an address of another one, by their first addresses."""
+        """Iterate over the spans with an address of another span, by their first addresses."""
         end = bisect.bisect_right(self._spans, span.last, key=lambda end_of: end_of.first)
         parts = [(1, 0, self._size)]
         while parts:
@@ -140,7 +140,7 @@ class Overlaps:
             self._accepted[version].accept(place)
 
     def against(self, ref: ObjectRef, _row: MetalLBObject, /) -> Iterator[ObjectRef]:
-        """Iterate over the pools that overlap another one: with an address in common."""
+        """Iterate over the pools that overlap another pool: with an address in common."""
         return (other.pool for _, other in self._pairs(ref))
 
     def _pairs(self, ref: ObjectRef) -> Iterator[tuple[Span, Span]]:

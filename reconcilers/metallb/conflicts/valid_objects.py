@@ -135,7 +135,7 @@ class ValidObjects:
 def differing_preferences(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, int]:
     """Return for each of the valid advertisements the others that give a prefix another preference.
 
-    Of a version of IP. Two give none of a peer's prefixes another one if their aggregates differ in
+    Of a version of IP. Two give a peer's prefix no second preference if their aggregates differ in
     length, nor if they name peers and have none in common. A set has the keys of ``rows``; empty
     sets are omitted.
     """

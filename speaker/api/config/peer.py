@@ -142,7 +142,7 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The next hop of a family, in place of the session's local address."""
     default_next_hop_ipv4: str | None = None
     default_next_hop_ipv6: str | None = None
-    """The next hop of a family of which the session's local address is none. That of IPv4 comes after
+    """The next hop of a family that the session's local address is not of. That of IPv4 comes after
     the first IPv4 address of the session's interface, that of IPv6 before one of its addresses."""
     bfd: BfdProfile | None = None
     disabled_reason: str | None = None

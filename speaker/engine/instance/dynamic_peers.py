@@ -202,7 +202,7 @@ def _is_connected(peer: Peer) -> bool:
 
 
 def _with_attempt_of(config: PeerConfig, peer: Peer) -> PeerConfig:
-    """Return a peer's configuration with another one's settings of connection attempts.
+    """Return a peer's configuration with another peer's settings of connection attempts.
 
     To a connection that exists they are no difference.
     """

@@ -54,7 +54,7 @@ class RouteSets:
     def __init__(self, owner: RouteSetsOwner, work: SlicedWork) -> None:
         """Start without sets; ``work`` takes the steps of removals."""
         self.owner = owner
-        """Another one when the instance becomes another router, which has the same sets."""
+        """Replaced when the instance becomes another router, which has the same sets."""
         self._work = work
         self.tables: dict[str, Ribs] = {}
         """The tables of each set, of a removed set until its end; read after each input."""

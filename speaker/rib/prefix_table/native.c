@@ -591,7 +591,7 @@ static void set_number(Table *table, Py_ssize_t entry, uint32_t number) {
     release(table, before);
 }
 
-/* Describe a key; -1 and TypeError or ValueError if it is none. */
+/* Describe a key; -1 and TypeError or ValueError if it is invalid. */
 static inline int as_key(PyObject *object, Key *key) {
     if (!PyBytes_Check(object)) {
         PyErr_Format(PyExc_TypeError, "a key is bytes, not %.100s", Py_TYPE(object)->tp_name);

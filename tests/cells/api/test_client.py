@@ -1,4 +1,4 @@
-"""Questions to an agent's socket that get no answer, or another one: a code and a sentence each."""
+"""Questions to an agent's socket that get no answer, or an error: a code and a sentence each."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_a_search_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_candidate_that_does_not_lead_searches_nothing(tmp_path: Path) -> None:
     server = running(ApiServer())
-    server.always("create", "leases", status(409, "AlreadyExists", "another one leads"))
+    server.always("create", "leases", status(409, "AlreadyExists", "another operator leads"))
 
     async def scenario(operator: Hive) -> None:
         await until(lambda: len(server.queries("create", "leases")) > 3)

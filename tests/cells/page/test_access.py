@@ -1,4 +1,4 @@
-"""Who may see the page: the host's own users on loopback, elsewhere users with the token."""
+"""Access to the page: the host's own users on loopback, elsewhere users with the token."""
 
 from __future__ import annotations
 

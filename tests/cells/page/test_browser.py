@@ -40,7 +40,7 @@ TEXT_WIDTH: Final = """() => {
   context.font = getComputedStyle(document.body).font;
   return context.measureText("Established 198.51.100.10/32").width;
 }"""
-"""Another font has another one."""
+"""Another font has another width."""
 DIFFERENT: Final = """async (pictures) => {
   const pixels = async (data) => {
     const image = new Image();

@@ -127,7 +127,7 @@ OF_THE_LIBRARY = {
     "a compressed body": request('{"name":"a"}', "Content-Encoding: gzip"),
     "two lengths": request('{"name":"a"}', "Content-Length: 12"),
     "a signed length": request(length="+{}"),
-    "a length that is none": request(length="x{}"),
+    "an invalid length": request(length="x{}"),
     "a length of many digits": request(length="0" * 5000 + "{}"),
     "space before a colon": request('{"name":"a"}', "Accept : */*"),
     "a folded field": request('{"name":"a"}', "Accept: */*\r\n Origin: b"),

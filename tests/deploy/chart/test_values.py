@@ -128,7 +128,7 @@ def test_extra_objects_are_templates(helm: Helm) -> None:
 )
 def test_the_chart_accepts_every_build_of_a_supported_version(helm: Helm, version: str) -> None:
     assert helm.template(version=version)
-    # Helm compares no version that is none, as an API server without a release has.
+    # Helm compares no invalid version, as an API server without a release has.
     chart = plain_yaml.load((CHART / "Chart.yaml").read_text())
     assert "kubeVersion" not in chart
 

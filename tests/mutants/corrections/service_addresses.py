@@ -79,7 +79,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         _ADDRESSES,
     ),
     (
-        "addresses of Services: who gets the IPv4 address within an IPv6 one has it judged again",
+        "addresses of Services: an IPv4 address within an IPv6 address is judged again",
         "reconcilers/intent/dialect_route_sets.py",
         "            judged[embedded.nlri] = None",
         "            pass",

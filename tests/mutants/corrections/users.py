@@ -101,7 +101,7 @@ CHANGES: Final[tuple[tuple[str, ...], ...]] = (
         "    while not sentences:",
         "tests/cmd/test_router.py",
     ),
-    # A dialect that feeds another one
+    # A dialect that feeds another dialect
     (
         "feeder: the chart switches on what it feeds",
         _HELPERS,

@@ -37,7 +37,7 @@ def test_a_node_without_a_cilium_node_is_unchanged() -> None:
 def test_pod_cidrs_come_from_ciliums_ipam() -> None:
     spec = {"ipam": {"podCIDRs": ["10.2.0.0/24", "fd00::/64"]}}
     assert _united(_node(), spec).pod_networks == ("10.2.0.0/24", "fd00::/64")
-    # With pools of its own, Cilium uses none that Kubernetes gave the Node.
+    # With pools of its own, Cilium uses no pod CIDR that Kubernetes gave the Node.
     assert _united(_node(), {}).pod_networks == ()
 
 

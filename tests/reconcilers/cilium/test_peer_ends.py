@@ -56,7 +56,11 @@ def test_a_peer_has_an_address_or_an_interface(
     ("fields", "field", "text"),
     [
         ({"peerAddress": "fe80::1"}, "peerAddress", "needs its interface: fe80::1%eth0"),
-        ({"peerAddress": "192.0.2.1", "peerInterface": "eth1"}, "peerInterface", "is none"),
+        (
+            {"peerAddress": "192.0.2.1", "peerInterface": "eth1"},
+            "peerInterface",
+            "not for 192.0.2.1",
+        ),
         ({"peerAddress": "fe80::1%eth1", "peerInterface": "eth2"}, "peerInterface", "differs"),
         ({"peerAddress": "0.0.0.0"}, "peerAddress", "is not the address of a host"),
         ({"peerAddress": "224.0.0.5"}, "peerAddress", "is not the address of a host"),

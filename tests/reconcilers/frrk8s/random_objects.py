@@ -16,7 +16,7 @@ ENDS: Final[tuple[Spec, ...]] = (
 )
 VRFS: Final = ("", "", "default", "red", "blue")
 SECRETS: Final = {"one": "correct-horse", "same": "tr0ub4dor"}
-"""The Secrets that exist; a neighbour may name another one."""
+"""The Secrets that exist; a neighbour may name another Secret."""
 SETTINGS: Final[tuple[Spec, ...]] = (
     {"port": 179},
     {"port": 1179},

@@ -47,7 +47,7 @@ ROWS = {
     "main": Instance("main", None, 64710, "10.88.0.11", dialect="frr"),
     "red": Instance("red", "red", 64710, "10.99.0.11", dialect="frr"),
 }
-"""Of the default VRF and of another one, which imports the routes of the first one."""
+"""Of the default VRF and of another VRF, which imports the routes of the first one."""
 Tables = dict[tuple[str, str], PathSet]
 KEYS = st.tuples(st.sampled_from(tuple(ROWS)), st.sampled_from(PREFIXES))
 TABLES = st.dictionaries(KEYS, st.sampled_from(BEST), min_size=2)

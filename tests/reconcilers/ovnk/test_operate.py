@@ -1,4 +1,4 @@
-"""The operator with an API server: what is written, what stays, and when another one writes."""
+"""The operator with an API server: what is written, what stays, and when another operator writes."""
 
 from __future__ import annotations
 

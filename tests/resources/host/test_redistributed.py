@@ -182,7 +182,7 @@ def test_what_changes_while_notifications_are_lost_is_read_again(link: Link) -> 
     try:
         watch.until(rows[gone], rows[stays])
         with paused(watch.process.pid):
-            # Then what is not notified any more: one route goes, and another one comes.
+            # Then what is not notified any more: one route goes, and another route comes.
             link.left.batch(
                 *(
                     f"route add blackhole 20.0.{n >> 8}.{n & 255} table 198 proto static"

@@ -826,7 +826,7 @@ def test_rfc5880_6_8_6_the_first_check_that_a_packet_does_not_pass_discards_it()
 
 
 def test_rfc5880_6_8_6_your_discriminator_selects_among_the_sessions_of_a_neighbor() -> None:
-    """Another one than by its addresses and device, which select without it."""
+    """A session that its addresses and device would not select."""
     engine = new_engine()
     anywhere, there = key_of(LEFT, RIGHT), key_of(LEFT, RIGHT, device="eth0")
     for key in (anywhere, there):

@@ -13,7 +13,7 @@ from speaker.bfd import source_filter
 
 
 class Receiving(socket.socket):
-    """A socket to read from, and another one, which shows what has arrived.
+    """A socket to read from, and another socket, which shows what has arrived.
 
     A busy machine delivers a packet after the call that has sent it: what is sent to the other socket
     afterwards is behind it.
@@ -109,7 +109,7 @@ def arrived(receiving: Receiving, sending: socket.socket, ttl: int, packets: int
     ("family", "own"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
 )
 def test_of_packets_with_a_low_ttl_a_sample_is_received(family: int, own: str) -> None:
-    """None that a stranger sends under a neighbor's address from afar costs more than that."""
+    """No packet that a stranger sends under a neighbor's address from afar costs more than that."""
     with sockets(family, own) as (receiving, sending):
         source_filter.attach(receiving, [own], 254)
         assert arrived(receiving, sending, ttl=255) == 640

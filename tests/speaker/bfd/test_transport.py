@@ -61,7 +61,7 @@ def receivers(*devices: str) -> Iterator[dict[str, Receiver]]:
 def test_sessions_with_and_without_a_device_share_a_port(
     devices: tuple[str, str], port: int
 ) -> None:
-    """As in the default VRF and in another one; the loopback interface stands for the VRF."""
+    """As in the default VRF and in another VRF; the loopback interface stands for the VRF."""
     with (
         receivers(*devices) as opened,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as neighbor,

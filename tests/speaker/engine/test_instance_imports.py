@@ -97,7 +97,7 @@ class Hub:
         return list(self.host.engine.views.routes_available(instance, IPV4_UNICAST))
 
     def imported(self, instance: str, origin: str) -> set[str]:
-        """Return the prefixes that an instance has from another one."""
+        """Return the prefixes that an instance has from another instance."""
         return {view.prefix for view in self.table(instance) if view.imported_from == origin}
 
     def own(self, instance: str) -> set[str]:

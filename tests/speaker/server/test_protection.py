@@ -104,7 +104,7 @@ def is_up(speaker: Speaker) -> bool:
 
 
 async def stays_down(speaker: Speaker) -> None:
-    """Check that a session does not come up while another one does, and has the reason."""
+    """Check that a session does not come up while another session does, and has the reason."""
     await session_elsewhere()
     assert not is_up(speaker)
     assert speaker.peers()[0].reason

@@ -44,7 +44,7 @@ class Connections:
         return answer.status, content
 
     def close(self) -> None:
-        """Close what is open; the next request opens another one."""
+        """Close what is open; the next request opens another connection."""
         while self._idle:
             self._idle.pop().close()
 

@@ -77,7 +77,7 @@ class PeerSettings:
     long_lived_time: int | None = None
     """Long-lived graceful restart with this time (RFC 9494); with `restart_time` only."""
     any_external: bool = False
-    """The neighbour may be of any other AS, and of another one the next time."""
+    """The neighbour may be of any other AS, and of another AS the next time."""
     internal_confederation: bool = False
     """The neighbour is a member of the same confederation (RFC 5065)."""
     bfd_interval: int | None = None

@@ -64,7 +64,7 @@ def _run(kernel: Path, directory: Path, command: Sequence[str]) -> int:
             "qemu-system-x86_64",
             *("-machine", "q35,memory-backend=memory"),
             *("-object", f"memory-backend-memfd,id=memory,size={MEMORY},share=on"),
-            # Where a hypervisor is offered inside another one kernels may hang: never used.
+            # Where a hypervisor is offered inside another hypervisor kernels may hang: never used.
             *(
                 "-accel",
                 "tcg,thread=multi",

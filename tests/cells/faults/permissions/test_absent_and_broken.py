@@ -1,4 +1,4 @@
-"""A kind that the API server lacks, and an object that is none, are the matter of one dialect.
+"""A kind that the API server lacks, and an invalid object, are the matter of one dialect.
 
 As a permission that is missing: definitions of another release, and objects that an older definition
 without a schema has stored.

@@ -140,7 +140,7 @@ def test_a_message_is_sent_within_the_turn_of_the_loop_unless_others_wait() -> N
 @pytest.mark.netns
 @pytest.mark.program
 def test_a_writer_that_is_killed_is_started_again_by_its_keeper(link: Link) -> None:
-    """The agent gives the capability up, so that it could not start another one."""
+    """The agent gives the capability up, so that it could not start another writer."""
     client = WriterClient("test")
     listed: asyncio.Queue[FromWriter] = asyncio.Queue()
     client.follow(lambda: client.send(Settings()), listed.put_nowait)

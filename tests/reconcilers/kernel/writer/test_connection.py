@@ -1,4 +1,4 @@
-"""The writer's socket: who may connect, and which of several agents is served."""
+"""The writer's socket: permitted clients, and which of several agents is served."""
 
 from __future__ import annotations
 

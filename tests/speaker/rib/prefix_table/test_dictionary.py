@@ -46,7 +46,7 @@ def test_a_short_table_is_copied_in_one_step() -> None:
 
 
 def read_beside_changes(changes: int) -> tuple[list[bytes], PrefixTable[int]]:
-    """Walk through a table of which a key is replaced by another one after each of the first steps."""
+    """Walk through a table of which a key is replaced by another key after each of the first steps."""
     table = table_of(2 * STEP_KEYS)
     made: list[bytes] = []
     found: list[Sequence[bytes]] = []
