@@ -268,6 +268,7 @@ class Operator:
                 else:
                     self._health.ok("follows what it reads")
                 self._compat.conditions = plan.conditions
+                self._compat.states = plan.states
                 objects.plan(plan)
                 conditions.plan(plan)
                 causes, _ = self._trace_links.take()

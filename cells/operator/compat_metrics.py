@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -35,13 +36,16 @@ class CompatCollector:
         self._dialects = dialects if metrics.compat else ()
         self.conditions: Mapping[ObjectRef, tuple[Condition, ...]] = {}
         """Of the last plan, while this operator leads."""
+        self.states: Mapping[str, Any] = {}
+        """The memory of each dialect by its name, of the same plan."""
 
     def collect(self) -> Iterator[Collected]:
         """Yield the metrics of all dialects."""
         rounds = durations(self._metrics.reconcile_duration.labels("operator"))
-        context = OperatorMetricsContext(self._errors, rounds)
         for dialect, metrics_of in extended(self._dialects, CompatMetrics):
             if metrics_of.operator is not None:
+                state = self.states.get(dialect.name)
+                context = OperatorMetricsContext(self._errors, rounds, state)
                 yield from self._metrics.guard.collect(
                     dialect.name, partial(translated, metrics_of.operator, dialect, context)
                 )

@@ -84,6 +84,8 @@ class OperatorMetricsContext(msgspec.Struct, frozen=True):
     errors: Mapping[ObjectRef, int]
     """Writes of an object that failed."""
     rounds: Durations
+    state: Any = None
+    """The dialect's `ClusterIntent.state` in the last plan of an operator that leads, or None."""
 
 
 Read: TypeAlias = "Iterable[CompatMetric | CompatHistogram | None]"

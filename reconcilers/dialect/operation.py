@@ -20,7 +20,8 @@ class Operation(Extension, frozen=True):
 
     operate: Callable[[Any, Snapshot, ClusterContext], ClusterIntent | Slices[ClusterIntent]]
     """Generates what the cluster has to have, and reports on its objects, given the dialect; in slices
-    where it takes long. Called after changes of `Dialect.cluster_kinds` and of ``follows``."""
+    where it takes long. Called after changes of `Dialect.cluster_kinds` and of ``follows``, and by a
+    review of a change, without a state, which must not have an effect on the next call."""
     condition_kinds: tuple[Kind[Any], ...] = ()
     """The kinds whose conditions it writes."""
     condition_types: frozenset[str] = frozenset()

@@ -35,6 +35,8 @@ class Plan(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...]
     blocked: Mapping[str, str] = {}
     """The dialects without writes, by name: what of their objects could not be read."""
+    states: Mapping[str, Any] = {}
+    """The memory of each dialect (`ClusterIntent.state`), by name."""
 
 
 class Planner:
@@ -112,7 +114,8 @@ class Planner:
         ]
         writes += [self._annotate(row) for intent in intents for row in intent.annotations]
         problems = tuple(problem for intent in intents for problem in intent.problems)
-        return Plan(tuple(writes), conditions, problems, blocked)
+        states = {name: intent.state for name, intent in self._last.items()}
+        return Plan(tuple(writes), conditions, problems, blocked, states)
 
     def _blocked(self, snapshot: Snapshot, unread: Unread) -> dict[str, str]:
         """Return what could not be read of each dialect that has to wait for it."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import CompatMetric, CompatMetrics, OperatorMetricsContext
+from reconcilers.ovnk.operate import State
 
 if TYPE_CHECKING:
     from reconcilers.ovnk.dialect import OvnkDialect
@@ -18,16 +19,16 @@ METRICS: Final = "ovnkube_clustermanager_"
 
 
 def of_operator(
-    dialect: OvnkDialect, _context: OperatorMetricsContext
+    _dialect: OvnkDialect, context: OperatorMetricsContext
 ) -> Iterator[CompatMetric | None]:
     """Yield OVN-Kubernetes' metric of the number of nodes of each network, for its dashboards."""
-    nodes = dialect.controller.nodes_of_networks
+    state: State = context.state or State()
     yield CompatMetric(
         f"{METRICS}udn_nodes_rendered",
         "gauge",
         "Nodes that a network is on",
         ("network_name",),
-        [((name,), count) for name, count in sorted(nodes.items())],
+        [((name,), count) for name, count in sorted(state.nodes_of_networks.items())],
     )
 
 

@@ -31,13 +31,13 @@ from reconcilers.ovnk.attached_networks import (
     networks,
     of_manifests,
 )
-from reconcilers.ovnk.changed_objects import ChangedObjects
+from reconcilers.ovnk.changed_objects import Compared, changed_objects
 from reconcilers.ovnk.conditions import accepted, transport_accepted
 from reconcilers.ovnk.egress_ips import active_networks, egress_ips, network_of_namespaces
 from reconcilers.ovnk.errors import ConfigurationPending
 from reconcilers.ovnk.node_prefixes import OfNode
 from reconcilers.ovnk.options import OvnkOptions
-from reconcilers.ovnk.other_writer import other_writer
+from reconcilers.ovnk.other_writer import Seen, other_writer
 from reconcilers.ovnk.results import Result, Results
 from reconcilers.ovnk.selection import (
     Cluster,
@@ -79,30 +79,37 @@ class Configurations(NamedTuple):
     stored: stored_objects.Stored
 
 
+class State(NamedTuple):
+    """The state from one call to the next. A review of a change has none, and leaves this as it is."""
+
+    writers: Seen | None = None
+    compared: Compared | None = None
+    nodes_of_networks: Mapping[str, int] = {}
+    """With dynamic allocation: by primary network, the nodes that it is on."""
+
+
 class RouteAdvertisementsController:
-    """Generates FRRConfigurations; remembers what rows it has generated them of, by identity."""
+    """Generates FRRConfigurations; caches what it has generated, with the rows that it was made of."""
 
     def __init__(self, tables: Tables, options: OvnkOptions) -> None:
         self._tables = tables
         self._options = options
         self._results = Results(options, "text")
-        self._changed_objects = ChangedObjects()
         self._configurations: tuple[object, Configurations] | None = None
         """Configurations of the last state of the table, which is compared by identity."""
-        self.nodes_of_networks: Mapping[str, int] = {}
-        """With dynamic allocation: by primary network, the nodes that it is on."""
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Return generated FRRConfigurations, deletions, annotations, conditions."""
         t, options = self._tables, self._options
         rows = list(t.of(ROUTE_ADVERTISEMENTS).all(snapshot))
         problems = self._broken(rows)
-        state = None
+        before: State = context.state or State()
+        writers = None
         if context.stored:
-            state, of_other_writer = other_writer(rows, context.state)
+            writers, of_other_writer = other_writer(rows, before.writers)
             if of_other_writer is not None:
-                self.nodes_of_networks = {}
-                return ClusterIntent(problems=(*problems, of_other_writer), state=state)
+                problems.append(of_other_writer)
+                return ClusterIntent(problems=tuple(problems), state=State(writers))
         configurations = self._read(snapshot)
         clusters = list(t.of(CLUSTER_NETWORK).all(snapshot))
         nodes = sorted(t.nodes.all(snapshot), key=lambda row: row.metadata.name)
@@ -131,12 +138,13 @@ class RouteAdvertisementsController:
             options,
         )
         self._follow_definition(snapshot)
-        of_nodes = self._of_nodes(snapshot, networks_of_cluster)
+        of_nodes, nodes_of_networks = self._of_nodes(snapshot, networks_of_cluster)
         rows.sort(key=lambda row: row.metadata.name)
         results = self._results.of(rows, cluster, of_nodes, self._nothing)
-        generated, deletions = self._changed_objects.compare(
-            results, configurations.stored, all_objects=not context.stored
+        changed = changed_objects(
+            results, configurations.stored, before.compared, all_objects=not context.stored
         )
+        generated = changed.writes
         if managed is not None:
             generated = [*_outdated_managed(managed, t, snapshot, context), *generated]
         advertisers = _advertisers(results)
@@ -147,11 +155,11 @@ class RouteAdvertisementsController:
             outdated=frozenset(generated_object.object for generated_object in generated)
             if context.stored
             else frozenset(),
-            deletions=(*deletions, *self._leftover(managed, configurations, snapshot)),
+            deletions=(*changed.deletions, *self._leftover(managed, configurations, snapshot)),
             annotations=tuple(self._annotations(networks_of_cluster, advertisers, context)),
             conditions=conditions,
             problems=(*problems, *networks_of_cluster.problems),
-            state=state,
+            state=State(writers, changed.compared, nodes_of_networks),
         )
 
     def _follow_definition(self, snapshot: Snapshot) -> None:
@@ -231,10 +239,14 @@ class RouteAdvertisementsController:
         )
         return networks_of_cluster._replace(attachments=labelled)
 
-    def _of_nodes(self, snapshot: Snapshot, networks_of_cluster: Networks) -> Mapping[str, OfNode]:
+    def _of_nodes(
+        self, snapshot: Snapshot, networks_of_cluster: Networks
+    ) -> tuple[Mapping[str, OfNode], Mapping[str, int]]:
+        """Return what nodes have beside their annotations, and the number of nodes of each network."""
         t, dynamic = self._tables, self._options.dynamic_udn
         rows = list(t.of(EGRESS_IP).all(snapshot)) if self._options.egress_ip else []
         result: dict[str, OfNode] = {}
+        nodes_of_networks: Mapping[str, int] = {}
         if rows or dynamic:
             namespaces = network_of_namespaces(
                 t.of(NAMESPACE).all(snapshot), networks_of_cluster.of_namespaces()
@@ -245,7 +257,7 @@ class RouteAdvertisementsController:
                 active = active_networks(t.of(POD).all(snapshot), namespaces, egress)
                 on_nodes = Counter(name for of_node in active.values() for name in of_node)
                 primary = set(networks_of_cluster.of_namespaces().values())
-                self.nodes_of_networks = {name: on_nodes[name] for name in primary}
+                nodes_of_networks = {name: on_nodes[name] for name in primary}
             for name in {*egress, *active}:
                 of_pods = active.get(name, frozenset()) if dynamic else None
                 result[name] = OfNode(egress.get(name, {}), of_pods)
@@ -254,7 +266,7 @@ class RouteAdvertisementsController:
             before = result.get(name, self._nothing)
             uplinks = {**before.uplinks, row.spec.uplink_name: row}
             result[name] = before._replace(uplinks=uplinks)
-        return result
+        return result, nodes_of_networks
 
     @property
     def _nothing(self) -> OfNode:

@@ -26,14 +26,25 @@ from resources.core import Node
 from resources.ovnk.routeadvertisements import RouteAdvertisements
 
 
+class Version(NamedTuple):
+    """A version of the objects of one RouteAdvertisements, and its difference from the former one."""
+
+    identity: object
+    """Compared by identity, as ``former``."""
+    former: object
+    """The version before it; None of the first one."""
+    changed: frozenset[StoredKey]
+    """Keys of objects that have come, gone or changed since the former version."""
+
+
 class Result(NamedTuple):
     """The outcome of one RouteAdvertisements."""
 
     row: RouteAdvertisements
     selected: Selected
     wanted: Mapping[StoredKey, OfSource]
-    changed: frozenset[StoredKey] | None
-    """Keys of objects that have come, gone or changed since the last outcome; None: all of them."""
+    version: Version | None
+    """The version of `wanted`; None with an error."""
     error: NotAccepted | None
 
     @property
@@ -50,6 +61,7 @@ class _Known(NamedTuple):
     keys: dict[str, tuple[StoredKey, ...]]
     """By node."""
     wanted: dict[StoredKey, OfSource]
+    version: Version
 
 
 class Results:
@@ -101,13 +113,14 @@ class Results:
                 selected = select_networks(row, cluster.attachments)
             what, of_row = advertised(row, selected, cluster)
             names = tuple([node.metadata.name for node in of_row])
-            keys = self._generate(what, names, nodes, changed, known)
+            now = self._generate(what, names, nodes, changed, known)
         except NotAccepted as error:
             return Result(row, selected, {}, None, error)
         except Exception as error:  # noqa: BLE001  the others go on
             text = f"{type(error).__name__}: {error}"
             return Result(row, selected, {}, None, InternalError(text))
-        return Result(row, selected, self._known[row.metadata.name].wanted, keys, None)
+        self._known[row.metadata.name] = now
+        return Result(row, selected, now.wanted, now.version, None)
 
     def _generate(
         self,
@@ -116,11 +129,10 @@ class Results:
         nodes: Mapping[str, tuple[Node, OfNode]],
         changed: Sequence[str],
         known: _Known | None,
-    ) -> frozenset[StoredKey] | None:
-        """Generate the objects of nodes that changed; returns the keys, None where all are new."""
-        same = known is not None and known.names == names and known.advertised == what
-        if not same or known is None:
-            known = _Known(what, names, {}, {})
+    ) -> _Known:
+        """Generate the objects of changed nodes, of all where what is advertised has changed."""
+        if known is None or known.names != names or known.advertised != what:
+            known = _Known(what, names, {}, {}, Version(object(), None, frozenset()))
             todo: Sequence[str] = names
         else:
             todo = [name for name in changed if name in known.keys]
@@ -139,5 +151,7 @@ class Results:
             known.wanted.update(objects)
             known.keys[name] = tuple(objects)
             keys.update(objects)
-        self._known[what.name] = known
-        return frozenset(keys) if same else None
+        if not keys:
+            return known
+        version = Version(object(), known.version.identity, frozenset(keys))
+        return known._replace(version=version)

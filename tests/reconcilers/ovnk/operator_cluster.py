@@ -165,7 +165,7 @@ class Cluster:
 
     def operator_metrics(self) -> list[CompatMetric]:
         """Return the metrics of the operator by OVN-Kubernetes' names, without conditions."""
-        found = of_operator(self._dialect, OperatorMetricsContext({}, Durations()))
+        found = of_operator(self._dialect, OperatorMetricsContext({}, Durations(), self._state))
         return [metric for metric in found if metric is not None]
 
     def fresh_start(self) -> ClusterIntent:
