@@ -37,7 +37,7 @@ class CompatCollector:
         self.conditions: Mapping[ObjectRef, tuple[Condition, ...]] = {}
         """Of the last plan, while this operator leads."""
         self.states: Mapping[str, Any] = {}
-        """The memory of each dialect by its name, of the same plan."""
+        """The `ClusterIntent.state` of each dialect by its name, of the same plan."""
 
     def collect(self) -> Iterator[Collected]:
         """Yield the metrics of all dialects."""

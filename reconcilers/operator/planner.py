@@ -36,7 +36,7 @@ class Plan(msgspec.Struct, frozen=True):
     blocked: Mapping[str, str] = {}
     """The dialects without writes, by name: what of their objects could not be read."""
     states: Mapping[str, Any] = {}
-    """The memory of each dialect (`ClusterIntent.state`), by name."""
+    """The `ClusterIntent.state` of each dialect, by name."""
 
 
 class Planner:

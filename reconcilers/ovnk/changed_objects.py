@@ -14,7 +14,7 @@ from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.ovnk.networkattachmentdefinition import ROUTE_ADVERTISEMENTS as KEY
 
 
-class _Compared(NamedTuple):
+class _Differences(NamedTuple):
     """The objects of one RouteAdvertisements that differ from the stored ones."""
 
     version: Version
@@ -26,7 +26,7 @@ class Compared(NamedTuple):
     """The differences from the stored objects: the state from one comparison to the next."""
 
     stored: Stored
-    advertisements: Mapping[str, _Compared]
+    advertisements: Mapping[str, _Differences]
     """By the name of RouteAdvertisements."""
 
 
@@ -48,7 +48,7 @@ def changed_objects(
     ``all_objects``: objects that are as they have to be are returned, too.
     """
     former = before.advertisements if before is not None and before.stored is stored else {}
-    advertisements: dict[str, _Compared] = {}
+    advertisements: dict[str, _Differences] = {}
     writes: list[Generated] = []
     deletions = [deletion(row) for row in stored.duplicates]
     names: set[str] = set()
@@ -75,7 +75,7 @@ def changed_objects(
             if all_objects or _differs(row, name, wanted):
                 differing[key] = generated(name, key, wanted.spec, row)
         if version is not None:
-            advertisements[name] = _Compared(version, differing)
+            advertisements[name] = _Differences(version, differing)
         writes += (differing[key] for key in sorted(differing))
         deletions += _superfluous(stored, result)
     for name in sorted(stored.by_advertisements.keys() - names):

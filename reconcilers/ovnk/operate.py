@@ -89,7 +89,7 @@ class State(NamedTuple):
 
 
 class RouteAdvertisementsController:
-    """Generates FRRConfigurations; caches what it has generated, with the rows that it was made of."""
+    """Generates FRRConfigurations; caches what it has generated, with its input rows."""
 
     def __init__(self, tables: Tables, options: OvnkOptions) -> None:
         self._tables = tables
